@@ -2,8 +2,8 @@
 
     import-each.py FILE -o FOLDER [--fails] OPTION…
 
-writes the models into FOLDER and runs divi-opt there on each, with the options. Prints `case NAME`, then what divi-opt
-says, then the IR. With --fails every case must be refused with exit code 1, and leave nothing behind.
+writes the models into FOLDER and runs divi-opt there on each, with the options. Prints `case NAME`, then the messages of
+divi-opt, then the IR. With --fails, every case must be rejected with exit code 1, without output.
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """Configuration of the lit suite: `.venv/bin/lit -v lit` from the repository's root.
 
-Environment: DIVI_BUILD is the build folder (target/debug), MLIR_SYS_220_PREFIX where LLVM 22 is (/usr/lib/llvm-22).
+Environment: DIVI_BUILD is the build folder (target/debug), MLIR_SYS_220_PREFIX the prefix of LLVM 22 (/usr/lib/llvm-22).
 """
 
 import os
@@ -22,7 +22,7 @@ config.test_exec_root = str(ROOT / "target" / "lit")
 for folder, names in ((BUILD, ("divi-opt", "divi-plan", "divi-run", "libdivi.so")), (LLVM, ("FileCheck", "count", "mlir-opt", "not"))):
     for name in names:
         if not (folder / name).exists():
-            lit_config.fatal(f"{folder / name} is not there: build divi, or set DIVI_BUILD or MLIR_SYS_220_PREFIX")
+            lit_config.fatal(f"{folder / name} does not exist: build divi, or set DIVI_BUILD or MLIR_SYS_220_PREFIX")
 
 config.environment["PATH"] = os.pathsep.join([str(BUILD), str(LLVM), os.environ["PATH"]])
 

@@ -1,16 +1,16 @@
 """Writes the ONNX models of a test file, and prints their paths.
 
-A test file holds models in ONNX's textual syntax, cut by `// -----` into cases. Lines that start with `//` are comments
-(what the case tests, what FileCheck looks for). A line `// EDIT: …` holds a Python statement for what the syntax cannot
-say; it sees
+A test file has models in ONNX's textual syntax, split by `// -----` into cases. Lines that start with `//` are comments
+(the purpose of the case, directives for FileCheck). A line `// EDIT: …` is a Python statement for properties that the
+syntax cannot express, with these names:
 
     model           the ModelProto, to be changed
     data            set it to write these bytes instead of the model
-    folder          where the model will lie, for files beside it
+    folder          folder of the model, for files beside it
     raw(model)      moves initializers into raw_data
     external(model, "w.bin")    moves initializers into a file beside the model
 
-A case may leave out the `<ir_version: …>` header: it has opset 28 then.
+A case without the `<ir_version: …>` header has opset 28.
 
     onnx-from-text.py FILE -o MODEL.onnx    one case
     onnx-from-text.py FILE -o FOLDER        any number: FOLDER/GRAPH.onnx, named after the case's graph
@@ -46,7 +46,7 @@ def external(model, location, folder):
 
 
 def build(case, folder):
-    """The name of a case's graph and the bytes of its model."""
+    """Returns the name of a case's graph and the bytes of its model."""
     lines = case.splitlines()
     text = "\n".join(line for line in lines if not line.startswith("//")).strip()
     model = onnx.parser.parse_model(text if text.startswith("<") else HEADER + text)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Runs a plan that `divi-opt --emit=onnx -o DIR` wrote: one ONNX model a stage, in the plan's order, under ONNX Runtime.
+"""Runs a plan written by `divi-opt --emit=onnx -o DIR` under ONNX Runtime: one ONNX model per stage, in the plan's order.
 
     run_stages.py DIR [NAME=FILE.npy …] [--output OUT]
 
-Inputs that are not given are random. Outputs are printed, and written to OUT/NAME.npy. Everything runs on this machine's
-CPU, so transfers between devices do nothing.
+Inputs that are not given are random. Outputs are printed, and written to OUT/NAME.npy. Everything runs on the local CPU, so
+transfers between devices have no effect.
 """
 
 import argparse
@@ -14,33 +14,33 @@ import pathlib
 import numpy
 import onnxruntime
 
-# Names of element types in stages.json, where numpy has another.
+# Element types of stages.json whose numpy names differ.
 TYPES = {"float": "float32", "double": "float64"}
 
 
 def batch_view(array, count, axis, outer):
-    """The array with an axis of its own, `axis + 1`, for the inputs that it holds."""
+    """Returns a view with a separate axis, `axis + 1`, for the batch of inputs."""
     shape = array.shape
     return array.reshape(*shape[:axis], outer, count, shape[axis] // (outer * count), *shape[axis + 1 :])
 
 
 def merged(array, axis):
-    """The array of a view."""
+    """Undoes `batch_view`."""
     shape = array.shape
     return array.reshape(*shape[:axis], shape[axis] * shape[axis + 1] * shape[axis + 2], *shape[axis + 3 :])
 
 
 def on_cpu(model):
-    """A model under ONNX Runtime."""
+    """Loads a model into ONNX Runtime's CPU provider."""
     return onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
 
 
 def run_stages(folder, inputs, load=on_cpu):
-    """The outputs of a plan, by name. `load` makes something with a `run` of a model's file."""
+    """Runs a plan; returns its outputs by name. `load` turns a model file into an object with a `run` method."""
     folder = pathlib.Path(folder)
     plan = json.loads((folder / "stages.json").read_text())
     if plan["format"] != "divi-stages/1":
-        raise SystemExit(f"{folder} has format {plan['format']}, this script reads divi-stages/1")
+        raise SystemExit(f"{folder} has format {plan['format']}; expected divi-stages/1")
     stages = {stage["name"]: stage for stage in plan["stages"]}
     sessions = {name: load(folder / stage["model"]) for name, stage in stages.items()}
     values = {value["name"]: inputs[value["name"]] for value in plan["inputs"]}
@@ -61,12 +61,12 @@ def run_stages(folder, inputs, load=on_cpu):
             views = [batch_view(values[name], count, axis, step["outer"]) for name, count in zip(step["gather"], step["of"])]
             values[step["output"]] = merged(numpy.concatenate(views, axis=axis + 1), axis)
         else:
-            raise SystemExit(f"{folder} has a step that this script does not know: {step}")
+            raise SystemExit(f"{folder}: unknown step: {step}")
     return {output["name"]: values[output["value"]] for output in plan["outputs"]}
 
 
 def random_inputs(folder, seed=0):
-    """Some input for a plan: small integers, and floating-point numbers around zero."""
+    """Returns random inputs for a plan: small integers, and normally distributed floating-point numbers."""
     random = numpy.random.default_rng(seed)
     inputs = {}
     for value in json.loads((pathlib.Path(folder) / "stages.json").read_text())["inputs"]:

@@ -1,4 +1,4 @@
-// Tests that a bundle is refused if weights in its model's own files are not what it was compiled with.
+// Tests that a bundle is rejected if weights in its model's own files have changed since it was compiled.
 
 // RUN: rm -rf %t && mkdir -p %t/model && cp %s %t/model/model.mlir
 // RUN: %python -c "open('%t/model/w.bin', 'wb').write(bytes(20000))"
@@ -10,21 +10,21 @@
 
 // RUN: divi-run %t/bundle --check | FileCheck %s --check-prefix=SOUND
 // RUN: divi-run %t/bundle --random-inputs -q
-// SOUND: bundle: sound, 2 files,
+// SOUND: bundle: valid, 2 files,
 
-// What no constant refers to may change.
+// Bytes that no constant refers to may change.
 // RUN: %python -c "open('%t/model/w.bin', 'wb').write(bytes(19999) + b'x')"
 // RUN: divi-run %t/bundle --check | FileCheck %s --check-prefix=SOUND
 // RUN: %python -c "open('%t/model/w.bin', 'wb').write(bytes(5000) + b'x' + bytes(14999))"
 // RUN: not divi-run %t/bundle --check 2>&1 | FileCheck %s --check-prefix=HASH
 // RUN: not divi-run %t/bundle --random-inputs 2>&1 | FileCheck %s --check-prefix=CHECKSUM
-// HASH: divi-run: error: '{{.*}}w.bin' is not as it was written: its contents do not have the hash that the bundle names; compile
-// CHECKSUM: divi-run: error: '{{.*}}w.bin' is not as it was written: its contents do not have the checksum that the bundle names; compile
+// HASH: divi-run: error: '{{.*}}w.bin' was modified or damaged: its SHA-256 does not match the bundle; compile
+// CHECKSUM: divi-run: error: '{{.*}}w.bin' was modified or damaged: its checksum does not match the bundle; compile
 
 // RUN: %python -c "open('%t/model/w.bin', 'wb').write(bytes(16383))"
 // RUN: not divi-run %t/bundle --check 2>&1 | FileCheck %s --check-prefix=SHORT
 // RUN: not divi-run %t/bundle --random-inputs 2>&1 | FileCheck %s --check-prefix=SHORT
-// SHORT: divi-run: error: '{{.*}}w.bin' is not as it was written: {{.*}}16383 bytes
+// SHORT: divi-run: error: '{{.*}}w.bin' was modified or damaged: {{.*}}16383 bytes
 // RUN: rm %t/model/w.bin
 // RUN: not divi-run %t/bundle --check 2>&1 | FileCheck %s --check-prefix=MISSING
 // RUN: not divi-run %t/bundle --random-inputs 2>&1 | FileCheck %s --check-prefix=MISSING

@@ -1,4 +1,4 @@
-// Tests that a model that folds to constants has an empty plan, which is optimal, and a bundle that gives the constants.
+// Tests that a model that folds to constants has an empty plan, which is optimal, and a bundle that returns the constants.
 
 // RUN: divi-opt %s --partition --system=cpu-2 2>%t.err | FileCheck %s
 // RUN: FileCheck %s --check-prefix=SUMMARY --input-file=%t.err --implicit-check-not=warning
@@ -25,9 +25,9 @@
 // RAN: latency
 // OUTPUT: [2 3] 0.5
 
-// Tests that an input that the model does not have is named with those that it has.
+// Tests that an unknown input is reported with the known ones.
 // RUN: not divi-run %t.bundle --input nosuch=%S/Inputs/four.npy --random-inputs 2>&1 | FileCheck %s --check-prefix=NOSUCH
-// NOSUCH: divi-run: error: there is no input 'nosuch': the inputs are 'x'
+// NOSUCH: divi-run: error: unknown input 'nosuch'; expected one of 'x'
 func.func @main(%x: tensor<2x3xf32> {onnx.name = "x"}) -> (tensor<2xi64> {onnx.name = "shape"}, tensor<f32> {onnx.name = "half"}) {
   %0 = onnx.Constant dense<[2, 3]> : tensor<2xi64>
   %1 = onnx.Constant dense<0.5> : tensor<f32>

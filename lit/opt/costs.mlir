@@ -15,7 +15,7 @@
 // RUN: not divi-opt %s --emit=problem --resident=0.5 2>&1 | FileCheck %s --check-prefix=UNPLANNED
 // RUN: not divi-opt %s --cost-table --fuse=some 2>&1 | FileCheck %s --check-prefix=FUSE
 
-// Tests that one flag canonicalizes, fuses, annotates and prints, and that nothing else is on standard output.
+// Tests that one flag canonicalizes, fuses, annotates and prints, with no other output on stdout.
 // TABLE:      task   kind         share  MFLOP  kB  cpu0 (us)  bound  gpu0 (us)  bound
 // TABLE-NEXT: first  matmul_relu  100.0%
 // TABLE-NEXT: all 1 tasks
@@ -36,17 +36,17 @@
 // PROBLEM: "L": 4
 // PROBLEM: {"id": 1, "name": "first", "time": {"1": [{{[0-9., ]+}}], "4": [{{[0-9., ]+}}]
 
-// Four inputs are four times the work, and the weights are there once.
+// Four inputs have four times the work, but the weights only once.
 // BATCH: first matmul_relu 100.0% 0.000 0.320
 
-// Costs that are there are shown, unless there is a system to replace them.
+// Existing costs are shown, unless a system replaces them.
 // KEPT: cpu1 (us)
 
-// UNREAD: divi-opt: error: --{{contention|inputs}} is for plans and their problems: add --partition or --emit=problem
-// UNPLANNED: divi-opt: error: --resident is for plans, and nothing is planned: add --partition, or leave it out
-// SPLIT: divi-opt: error: --emit=problem is about one module: give it one, without --split-input-file
-// NONE: divi-opt: error: there is nothing to write: '{{.*}}costs.mlir' has no builtin.module
-// BOTH: divi-opt: error: --emit, --cost-table and --explain each say what is written: give one of them
+// UNREAD: divi-opt: error: --{{contention|inputs}} requires a plan or a problem; add --partition or --emit=problem
+// UNPLANNED: divi-opt: error: --resident requires a plan; add --partition, or remove it
+// SPLIT: divi-opt: error: --emit=problem applies to a single module; remove --split-input-file
+// NONE: divi-opt: error: nothing to write: '{{.*}}costs.mlir' has no builtin.module
+// BOTH: divi-opt: error: --emit, --cost-table and --explain are mutually exclusive
 // NOWHERE: error: 'nowhere' is neither a file nor a preset
 // FUSE: error: level is 'some': it must be none, conv or full
 func.func @main(%x: tensor<1x2x4xf32> {onnx.name = "x"}) -> tensor<1x4xf32> {

@@ -10,14 +10,14 @@
 // RUN: divi-opt %s --canonicalize --mlir-print-ir-before=canonicalize -o /dev/null 2>&1 | FileCheck %s --check-prefix=DUMP
 // RUN: not divi-opt %s --divi-no-such-pass 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 
-// Tests that --help shows divi's options first, then those of MLIR's that are in common use, and no passes.
+// Tests that --help shows divi's options first, then common options of MLIR, and no passes.
 // HELP: divi-opt: plans and compiles ONNX models
 // HELP-NOT: --canonicalize
 // HELP: Divi options:
-// HELP-DAG: --batch=<N> {{.*}} Batch size: a multiple of the model's, if that is fixed
-// HELP-DAG: --dim=<NAME=128> {{.*}} Sizes of the dimensions that the model has names for
+// HELP-DAG: --batch=<N> {{.*}} Batch size; a multiple of the model's if that is static
+// HELP-DAG: --dim=<NAME=128> {{.*}} Sizes of the model's named dimensions
 // HELP-DAG: --input-shape=<NAME:8x3x224x224> {{.*}} Shapes of the model's inputs
-// HELP-DAG: --input-value=<NAME=16000|NAME=[1,2]> {{.*}} Fix an input
+// HELP-DAG: --input-value=<NAME=16000|NAME=[1,2]> {{.*}} Replace an input of an ONNX model by a constant
 // HELP-DAG: --weights-dir=<DIR> {{.*}} Folder that the input's references to weights are relative to
 // HELP-DAG: -q {{.*}} Print errors only
 // HELP: Divi options for planning:
@@ -25,14 +25,14 @@
 // HELP: --pass-pipeline
 // HELP-NOT: --canonicalize
 
-// Tests that --help-all has MLIR's options and every pass.
+// Tests that --help-all shows MLIR's options and every pass.
 // HELP-ALL: divi-opt: MLIR's opt driver for ONNX models
 // HELP-ALL: --canonicalize
 // HELP-ALL: --divi-infer-shapes
 // HELP-ALL: --divi-rebase-weights
 // HELP-ALL: --divi-verify-weights
 
-// Tests that --version has the versions of what divi is built with.
+// Tests that --version shows the versions of the libraries.
 // VERSION: {{^}}divi-opt {{[0-9]+\.[0-9]+\.[0-9]+$}}
 // VERSION-NEXT: {{^}}LLVM 22.
 // VERSION-NEXT: {{^}}HiGHS {{[0-9]+\.[0-9]+\.[0-9]+$}}
@@ -50,7 +50,7 @@
 // PASSES: divi-rebase-weights
 // PASSES: divi-verify-weights
 
-// Tests that MLIR's passes work on the onnx dialect: dead operators go, equal ones become one.
+// Tests that MLIR's passes work on the onnx dialect: dead operators are removed, equal ones merged.
 // CHECK-LABEL: func.func @main
 // CHECK-NEXT:    %[[RELU:.*]] = "onnx.Relu"
 // CHECK-NEXT:    %[[ADD:.*]] = "onnx.Add"(%[[RELU]], %[[RELU]])

@@ -1,4 +1,4 @@
-// Tests that --emit=bundle compiles what a plan has on a GPU to PTX, and that divi-run says what is missing without one.
+// Tests that --emit=bundle compiles the GPU stages of a plan to PTX, and that divi-run reports a missing GPU.
 
 // RUN: rm -rf %t.bundle
 // RUN: divi-opt %s --emit=bundle --system=cpu+h200 --fuse=none --pin='double=cpu0' --pin='shift=gpu0' -q -o %t.bundle
@@ -17,11 +17,11 @@
 // PTX: add.{{(rn\.)?}}f32
 // PTX: st.global.b32
 
-// The same input gives the same bytes.
+// The output is deterministic.
 // RUN: rm -rf %t.again && divi-opt %s --emit=bundle --system=cpu+h200 --fuse=none --pin='double=cpu0' --pin='shift=gpu0' -q -o %t.again
 // RUN: diff -r %t.bundle %t.again
 
-// GPUs have no C library: what it has is part of the code.
+// GPUs have no C library: its functions are part of the code.
 // RUN: rm -rf %t.sine && divi-opt %s --emit=bundle --system=cpu+h200 --fuse=none --pin='angle=gpu0' -q -o %t.sine
 // RUN: FileCheck %s --check-prefix=SINE --input-file=%t.sine/sm_90.ptx
 // SINE: fma.rn.f64
@@ -35,7 +35,7 @@
 // HOST: "name":"shift",{{.*}}"has_host_weights":true}
 // HOST-NOT: has_host_weights
 // RUN: not divi-opt %s --partition --system=cpu+h200 --host-weights='lost' 2>&1 | FileCheck %s --check-prefix=LOST
-// LOST: host-weights 'lost' fits no operator: there are
+// LOST: host-weights 'lost' matches no operator: there are
 
 func.func @main(%x: tensor<1x4xf32> {onnx.name = "x"}) -> (tensor<1x4xf32> {onnx.name = "y"}, tensor<1x4xf32> {onnx.name = "z"}) {
   %one = onnx.Constant dense<1.0> : tensor<f32>

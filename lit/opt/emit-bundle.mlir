@@ -11,21 +11,21 @@
 // BUNDLE: "format":{{ *}}"divi-bundle/3"
 // BUNDLE: "mode":{{ *}}"latency"
 
-// The same input gives the same bytes.
+// The output is deterministic.
 // RUN: rm -rf %t.again && divi-opt %s --emit=bundle --system=cpu-2 --fuse=none --pin='double=cpu0' --pin='shift=cpu1' -q -o %t.again
 // RUN: diff -r %t.bundle %t.again
 
-// What cannot be compiled is refused, and nothing is written.
+// Models that cannot be compiled are rejected, without output.
 // RUN: not divi-opt %s --emit=bundle --system=cpu-2 -q 2>&1 | FileCheck %s --check-prefix=FOLDER
 // RUN: not divi-opt %s --emit=bundle --system=cpu-2 --cpu=z80 -q -o %t.none 2>&1 | FileCheck %s --check-prefix=CPU
 // RUN: not divi-opt %s --partition --system=cpu-2 --cpu=native -q 2>&1 | FileCheck %s --check-prefix=FOR-BUNDLE
 // RUN: not divi-opt %s --emit=bundle --system=%S/Inputs/old-gpu.toml -q -o %t.none 2>&1 | FileCheck %s --check-prefix=GPU
 // RUN: not divi-opt %s --emit=bundle --system=cpu-2 -q -o %S/Inputs 2>&1 | FileCheck %s --check-prefix=NOT-OURS
 // RUN: not ls %t.none
-// FOLDER: divi-opt: error: --emit=bundle writes a folder: name it with -o
-// CPU: error: there are no kernels for the processor 'z80': choose native, x86-64-v3 or x86-64-v4
-// FOR-BUNDLE: divi-opt: error: --cpu is for --emit=bundle: nothing else is compiled
-// GPU: error: there are no kernels for the GPU architecture 'sm_70': expected sm_80 to sm_121, as sm_90
+// FOLDER: divi-opt: error: --emit=bundle writes a folder; name it with -o
+// CPU: error: unsupported processor 'z80'; expected native, x86-64-v3 or x86-64-v4
+// FOR-BUNDLE: divi-opt: error: --cpu requires --emit=bundle
+// GPU: error: unsupported GPU architecture 'sm_70'; expected sm_80 to sm_121
 // NOT-OURS: error: cannot write '{{.*}}': '{{.*}}' is in it, which divi did not write: move it, or choose another folder
 
 func.func @main(%x: tensor<1x4xf32> {onnx.name = "x"}) -> (tensor<1x4xf32> {onnx.name = "y"}) {

@@ -1,6 +1,6 @@
 // RUN: rm -rf %t && mkdir -p "%t/my dir" "%t/to, {here}" && cp %s "%t/my dir/in.mlir" && cd %t
 
-// Tests that names may hold what separates options in the text of a pipeline.
+// Tests that names may contain separators of pipeline options.
 // RUN: divi-opt "my dir/in.mlir" -o "to, {here}/out.mlir" && FileCheck %s --input-file="to, {here}/out.mlir"
 // RUN: divi-opt --weights-dir="my dir" < "my dir/in.mlir" | FileCheck %s --check-prefix=STREAM
 // RUN: divi-opt "my dir/in.mlir" --input-shape="x y:1x3" | FileCheck %s --check-prefix=SHAPE
@@ -15,7 +15,7 @@
 // BYTES: #divi.external<"w.bin", offset = 0, length = 12>
 // FOLDER: #divi.external<"m.onnx", offset
 
-// Tests that a reference that would have to hold such a name is refused, as IR is UTF-8.
+// Tests that a reference to a file whose name is not UTF-8 is rejected, as IR is UTF-8.
 // RUN: bash -c 'not divi-opt $(printf "m\377").onnx' 2>&1 | FileCheck %s --check-prefix=REFUSED
 // REFUSED: a path that is not UTF-8
 

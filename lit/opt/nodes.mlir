@@ -1,4 +1,4 @@
-// Tests that nodes of a system are those of the problem, and that algorithms for them are taken.
+// Tests that the nodes of a system are those of the problem, and that algorithms for several nodes are used.
 // RUN: divi-opt %s --system=gpt3-6x4 --emit=problem 2>/dev/null | FileCheck %s --check-prefix=PROBLEM
 // RUN: divi-opt %s --system=gpt3-6x4 --partition -q | FileCheck %s --check-prefix=MODULE
 // RUN: divi-opt %s --system=gpt3-6x4 --partition -q --inputs=24 --algorithm=replicated --iterations=5 | FileCheck %s --check-prefix=REPLICATED

@@ -1,4 +1,4 @@
-// Tests that --emit=bundle warns of operators that have no fast kernel, once, with their share of the predicted time.
+// Tests that --emit=bundle warns once about operators without a fast kernel, with their share of the predicted time.
 
 // RUN: rm -rf %t.slow
 // RUN: divi-opt %s --emit=bundle --system=cpu-2 --min-gain=100 -o %t.slow 2>&1 | FileCheck %s

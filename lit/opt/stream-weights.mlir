@@ -12,7 +12,7 @@
 // RUN: not divi-opt %s --partition --pin='m*=gpu0' --system=%t.toml -q 2>&1 | FileCheck %s --check-prefix=SHORT
 // SHORT: (gpu0): tasks that can run nowhere else need 64.00 MiB, it has 50.00 MiB
 
-// A task takes at least as long as its weights: 16 MiB at 50 GB/s are 335.5 µs.
+// A task takes at least the time to stream its weights: 16 MiB at 50 GB/s take 335.5 µs.
 // RUN: divi-opt %s --partition --pin='m*=gpu0' --system=%t.streamed.toml -q | FileCheck %s
 // CHECK: divi.device @gpu0
 // CHECK-SAME: weights = "streamed"
@@ -24,7 +24,7 @@
 // RUN: FileCheck %s --check-prefix=BUNDLE --input-file=%t.bundle/bundle.json
 // BUNDLE: "streams_weights":true
 
-// What does not fit beside the tensors is said when there is a plan.
+// Weights that do not fit beside the tensors are reported after planning.
 // RUN: sed 's/50 MiB/20 MiB/' %t.streamed.toml > %t.small.toml
 // RUN: not divi-opt %s --partition --pin='m*=gpu0' --system=%t.small.toml -q 2>&1 | FileCheck %s --check-prefix=SMALL
 // SMALL: gpu0{{.*}} needs 32.{{.*}} MiB{{.*}}, has 20.00 MiB

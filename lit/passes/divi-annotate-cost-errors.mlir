@@ -2,7 +2,7 @@
 // RUN: not divi-opt %s --divi-annotate-cost=system=no-such-machine -split-input-file 2>&1 | FileCheck %s --check-prefix=SYSTEM
 // SYSTEM: mlir:{{[0-9:]+}}: error: 'no-such-machine' is neither a file nor a preset (presets: host, cpu-2, cpu+h200, diviml, v100-dgx, v100-hetero, a6000, gpt3-6x4)
 
-// Tests that sizes must be known.
+// Tests that arguments must have static shapes.
 // expected-error @below {{'func.func' op has an argument 1 of type tensor<?x2xf32>, whose size is open: fix it with --dim, --batch or --input-shape}}
 func.func @main(%x: tensor<2x2xf32>, %y: tensor<?x2xf32>) -> tensor<?x2xf32> {
   return %y : tensor<?x2xf32>
@@ -10,7 +10,7 @@ func.func @main(%x: tensor<2x2xf32>, %y: tensor<?x2xf32>) -> tensor<?x2xf32> {
 
 // -----
 
-// Tests that a pin names a device of the system.
+// Tests that a pin must name a device of the system.
 module {
   divi.device @npu0 {kind = "cuda", memory = 1 : i64}
   func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
@@ -22,7 +22,7 @@ module {
 
 // -----
 
-// Tests that there is something to plan.
+// Tests that a module must have a public function.
 // expected-error @below {{has no function with a body that is not private: there is nothing to plan}}
 module {
   func.func private @declared(tensor<2xf32>)
@@ -30,7 +30,7 @@ module {
 
 // -----
 
-// Tests that it is clear which function is the model.
+// Tests that the entry function must be unambiguous.
 // expected-error @below {{has several functions that may be the model (@a, @b): call one of them @main, or name it with onnx.EntryPoint}}
 module {
   func.func @a(%x: tensor<2xf32>) -> tensor<2xf32> {
@@ -43,7 +43,7 @@ module {
 
 // -----
 
-// Tests that control flow is not guessed at.
+// Tests that control flow between blocks is rejected.
 // expected-error @below {{'func.func' op has 2 blocks: tasks are planned by data flow, so branches must be If operators}}
 func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
   cf.br ^bb1
@@ -53,7 +53,7 @@ func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
 
 // -----
 
-// Tests that calls are inlined first.
+// Tests that calls must be inlined first.
 module {
   func.func private @callee(%x: tensor<2xf32>) -> tensor<2xf32> {
     return %x : tensor<2xf32>
@@ -67,7 +67,7 @@ module {
 
 // -----
 
-// Tests that what is planned already is not planned again.
+// Tests that an outlined plan is rejected.
 module {
   divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
   func.func private @stage(%x: tensor<2xf32>) -> tensor<2xf32> attributes {divi.device = @cpu0} {
@@ -82,16 +82,16 @@ module {
 
 // -----
 
-// Tests that memory, which has an order that nobody states, is refused.
+// Tests that operators on memory, which have no explicit order, are rejected.
 func.func @main(%x: memref<4xf32>) {
-  // expected-error @below {{'linalg.exp' op works on memory, whose order is not planned: let it work on tensors}}
+  // expected-error @below {{'linalg.exp' op accesses memory, and the order of accesses is not planned: use tensors}}
   linalg.exp ins(%x : memref<4xf32>) outs(%x : memref<4xf32>)
   return
 }
 
 // -----
 
-// Tests that devices do not take the names of functions.
+// Tests that devices must not have the names of functions.
 // expected-error @below {{'func.func' op is called @gpu0, as a device of system 'made-up' is: give the device another id}}
 func.func @gpu0(%x: tensor<2xf32>) -> tensor<2xf32> {
   return %x : tensor<2xf32>
@@ -99,7 +99,7 @@ func.func @gpu0(%x: tensor<2xf32>) -> tensor<2xf32> {
 
 // -----
 
-// Tests that a task is not pinned to two devices.
+// Tests that a task must not be pinned to two devices.
 module {
   divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
   divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
@@ -117,11 +117,11 @@ module {
 
 // -----
 
-// Tests that a task is not pinned to a device that does not run it.
+// Tests that a task must not be pinned to a device that cannot run it.
 module {
   divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
   func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
-    // expected-error @below {{'onnx.Custom' op 'c' is pinned to @gpu0, but does not run on cuda devices: pin it to a cpu device, or take the pin away}}
+    // expected-error @below {{'onnx.Custom' op 'c' is pinned to @gpu0, but does not run on cuda devices: pin it to a cpu device, or remove the pin}}
     %0 = "onnx.Custom"(%x) {function_name = "C", onnx_node_name = "c", divi.pin = @gpu0} : (tensor<2xf32>) -> tensor<2xf32>
     return %0 : tensor<2xf32>
   }

@@ -1,7 +1,7 @@
 // RUN: divi-opt %s -split-input-file --divi-annotate-cost=system=%S/Inputs/system.toml --verify-diagnostics | FileCheck %s
 
-// Tests that linalg operators on tensors are tasks: a product of 16x32 by 32x8 matrices is 2*16*32*8 operations, and where
-// it puts its result is not read.
+// Tests that linalg operators on tensors are tasks: a product of 16x32 by 32x8 matrices has 2*16*32*8 operations, and
+// its destination is not read.
 // CHECK-LABEL: func.func @linalg
 func.func @linalg(%a: tensor<16x32xf32>, %b: tensor<32x8xf32>, %c: tensor<16x8xf32>) -> tensor<16x8xf32> {
   // CHECK: linalg.matmul
@@ -23,7 +23,7 @@ func.func @linalg(%a: tensor<16x32xf32>, %b: tensor<32x8xf32>, %c: tensor<16x8xf
 
 // -----
 
-// Tests that a grouped convolution of linalg is counted by its loops: 2*32 channels*14*14 pixels*9 taps.
+// Tests that the work of a grouped linalg convolution follows from its loops: 2*32 channels*14*14 pixels*9 taps.
 // CHECK-LABEL: func.func @depthwise
 func.func @depthwise(%x: tensor<1x16x16x32xf32>, %w: tensor<3x3x32xf32>) -> tensor<1x14x14x32xf32> {
   %init = tensor.empty() : tensor<1x14x14x32xf32>
@@ -35,7 +35,7 @@ func.func @depthwise(%x: tensor<1x16x16x32xf32>, %w: tensor<3x3x32xf32>) -> tens
 
 // -----
 
-// Tests that an operator which divi does not know runs on cpus, one operation an element.
+// Tests that an unknown operator runs on CPUs, with one operation per element.
 // CHECK-LABEL: func.func @opaque
 func.func @opaque(%x: tensor<1x8xf32>) -> tensor<1x8xf32> {
   // CHECK: "onnx.Custom"
@@ -46,7 +46,7 @@ func.func @opaque(%x: tensor<1x8xf32>) -> tensor<1x8xf32> {
 
 // -----
 
-// Tests that a result whose size depends on data is counted as one, with a warning.
+// Tests that a dimension that depends on data is counted as 1, with a warning.
 // CHECK-LABEL: func.func @data_dependent
 func.func @data_dependent(%x: tensor<4xf32>) -> tensor<1x?xf32> {
   // expected-warning @below {{'onnx.NonZero' op 'where' has a result whose size depends on data, and so does another: each such dimension is counted as 1}}
@@ -59,7 +59,7 @@ func.func @data_dependent(%x: tensor<4xf32>) -> tensor<1x?xf32> {
 
 // -----
 
-// Tests that a constant that two operands of a task share is in memory once.
+// Tests that a constant that two operands of a task share counts once.
 // CHECK-LABEL: func.func @shared_weight
 func.func @shared_weight(%x: tensor<2x2xf32>) -> tensor<2x2xf32> {
   %w = onnx.Constant dense<1.0> : tensor<2x2xf32>
@@ -72,8 +72,8 @@ func.func @shared_weight(%x: tensor<2x2xf32>) -> tensor<2x2xf32> {
 
 // -----
 
-// Tests that what a branch reads from outside is read by the task, and that a batch runs it once for each input: twice the
-// batch, twice the time.
+// Tests that values that a branch reads from outside are operands of the task, and that a batch runs it once for each
+// input: twice the batch, twice the time.
 // CHECK-LABEL: func.func @captured
 func.func @captured(%condition: tensor<i1>, %x: tensor<1x8xf32>) -> tensor<1x8xf32> {
   %w = onnx.Constant dense<1.0> : tensor<8x8xf32>
@@ -92,7 +92,7 @@ func.func @captured(%condition: tensor<i1>, %x: tensor<1x8xf32>) -> tensor<1x8xf
 
 // -----
 
-// Tests that tensors of indices have bytes, and strings those of their pointers and lengths.
+// Tests the bytes of tensors of indices, and of strings, which count as pointers and lengths.
 // CHECK-LABEL: func.func @elements
 func.func @elements(%i: tensor<4xindex>, %s: tensor<2x!onnx.String>) -> (tensor<4xindex>, tensor<2x!onnx.String>) {
   // CHECK: divi.input_bytes = 32 : i64, divi.output_bytes = 32 : i64
@@ -106,7 +106,7 @@ func.func @elements(%i: tensor<4xindex>, %s: tensor<2x!onnx.String>) -> (tensor<
 
 // -----
 
-// Tests that costs of an earlier run are replaced, also where they are not of tasks.
+// Tests that costs of an earlier run are removed, also from operations that are not tasks.
 // CHECK-LABEL: func.func @again
 module {
   divi.device @npu0 {kind = "cuda", memory = 1 : i64}
@@ -123,7 +123,7 @@ module {
 
 // -----
 
-// Tests that what a member reads twice within its cluster is not read from memory.
+// Tests that a value that a member reads twice within its cluster is not counted as read from memory.
 // CHECK-LABEL: func.func @squares
 func.func @squares(%x: tensor<1x1048576xf32>) -> (tensor<1x1048576xf32>, tensor<1x1048576xf32>) {
   // CHECK: divi.cost = #divi.cost<@cpu0 = {1 = [[TIME:[0-9.]+]]}

@@ -1,7 +1,7 @@
 // RUN: divi-opt %s --pass-pipeline='builtin.module(divi-fuse,divi-annotate-cost{system=%S/Inputs/system.toml})' | FileCheck %s
 
-// Tests that devices and links of the system are declared, that times are measured, interpolated and estimated, and that
-// operations and bytes are counted: a convolution of 8 to 8 channels on 16x16 pixels with 3x3 taps is 2*8*8*256*9
+// Tests that devices and links of the system are declared, that times are measured, interpolated and estimated, and
+// that operations and bytes are counted: a convolution of 8 to 8 channels on 16x16 pixels with 3x3 taps has 2*8*8*256*9
 // operations, the normalization two and the activation one for each of 2048 elements.
 // CHECK: module attributes {divi.contention = "exclusive", divi.costs = {cpu0 = {estimated = 3 : i64, interpolated = 0 : i64, measured = 0 : i64}, gpu0 = {estimated = 1 : i64, interpolated = 1 : i64, measured = 1 : i64}}} {
 // CHECK-NEXT: divi.device @cpu0 {batch_sizes = [1], kind = "cpu", memory = 1073741824 : i64, threads = 2 : i64}

@@ -1,7 +1,7 @@
 // RUN: divi-opt %s --divi-canonicalize --split-input-file | FileCheck %s
 // RUN: divi-opt %s --divi-canonicalize --divi-canonicalize --divi-fuse --split-input-file | FileCheck %s --check-prefix=FUSED
 
-// Tests that operators that read constants alone are marked, whatever they compute, and what they arrange before that, too.
+// Tests that operators that read only constants are marked, including operators that rearrange their operands.
 // CHECK-LABEL: func.func @standardised
 // CHECK: "onnx.Reshape"{{.*}} {divi.constant_bytes = {{[0-9]+}} : i64
 // CHECK: "onnx.ReduceMean"{{.*}} {divi.constant_bytes
@@ -9,7 +9,7 @@
 // CHECK: "onnx.MatMul"
 // CHECK-NOT: divi.constant_bytes
 // CHECK: return
-// Tests that they are no tasks: what reads their results has constant weights.
+// Tests that they are not tasks: their readers have constant weights.
 // FUSED-LABEL: func.func @standardised
 // FUSED: "onnx.Sub"{{.*}}divi.constant_bytes
 // FUSED: divi.cluster "matmul_bias"
@@ -28,7 +28,7 @@ func.func @standardised(%x: tensor<2x3xf32>, %b: tensor<3xf32>) -> tensor<2x3xf3
 
 // -----
 
-// Tests that what only arranges a weight, is random, is pinned, is returned, or grows beyond what it is made of, stays a task.
+// Tests that operators that only rearrange a weight, are random, pinned or returned, or have a much larger result stay tasks.
 // CHECK-LABEL: func.func @tasks
 // CHECK-NOT: divi.constant_bytes
 // CHECK: return

@@ -1,8 +1,8 @@
 // RUN: divi-opt %s --split-input-file --divi-canonicalize > %t && FileCheck %s < %t
 // RUN: divi-opt %t --split-input-file --divi-canonicalize | diff %t -
 
-// Tests that operators that compute the same are merged, constants in the IR and in files included, and the first one's
-// name stays.
+// Tests that operators that compute the same value are merged, including constants in the IR and in files, and that the
+// name of the first one is kept.
 // CHECK-LABEL: func.func @same(
 // CHECK-DAG:     onnx.Constant dense<1.500000e+00> : tensor<f32> {onnx_node_name = "a"}
 // CHECK-DAG:     onnx.Constant #divi.external<"w.bin", offset = 0, length = 12> : tensor<3xf32>
@@ -24,7 +24,7 @@ func.func @same(%x: tensor<3xf32>) -> (tensor<3xf32>, tensor<3xf32>) {
 
 // -----
 
-// Tests that other attributes, operands or types, random operators and unknown ones are not merged.
+// Tests that operators with other attributes, operands or types, random and unknown operators are not merged.
 // CHECK-LABEL: func.func @different(
 // CHECK-COUNT-2: "onnx.Softmax"
 // CHECK-COUNT-2: "onnx.Sub"
@@ -59,7 +59,7 @@ func.func @different(%x: tensor<2x2xf32>, %y: tensor<2x2xf32>) -> (tensor<2x2xf3
 
 // -----
 
-// Tests that pins and devices keep operators apart, and that those of one place are merged.
+// Tests that operators with different pins or devices are not merged, and those with the same ones are.
 divi.device @cpu0 {kind = "cpu", memory = 1024 : i64}
 divi.device @gpu0 {kind = "cuda", memory = 1024 : i64}
 // CHECK-LABEL: func.func @places(
@@ -86,7 +86,7 @@ func.func @places(%x: tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xf32>, ten
 
 // -----
 
-// Tests that what a device was decided for does not come from another by taking away what has none.
+// Tests that removing an operator does not move a value to another device.
 divi.device @cpu0 {kind = "cpu", memory = 1024 : i64}
 divi.device @gpu0 {kind = "cuda", memory = 1024 : i64}
 // CHECK-LABEL: func.func @devices(
@@ -103,7 +103,7 @@ func.func @devices(%x: tensor<3xf32> {divi.device = @gpu0}) -> (tensor<3xf32>, t
 
 // -----
 
-// Tests that what nobody uses goes, with all that only it used, but not what divi does not know.
+// Tests that dead operators are removed transitively, except for unknown ones.
 // CHECK-LABEL: func.func @dead(
 // CHECK-NEXT:    "onnx.Custom"
 // CHECK-NEXT:    return
@@ -118,7 +118,7 @@ func.func @dead(%x: tensor<3xf32>) {
 
 // -----
 
-// Tests that subgraphs use what is in front of them, and clusters, which are isolated, only what is inside.
+// Tests that subgraphs use earlier operators, while clusters, which are isolated, use only their own.
 // CHECK-LABEL: func.func @scopes(
 // CHECK:         %[[RELU:.*]] = "onnx.Relu"
 // CHECK:         "onnx.If"

@@ -1,7 +1,7 @@
 // RUN: divi-opt %s --split-input-file --divi-canonicalize > %t && FileCheck %s < %t
 // RUN: divi-opt %t --split-input-file --divi-canonicalize | diff %t -
 
-// Tests that Transposes in a row become one, or none; one that others use stays.
+// Tests that consecutive Transposes become one, or none; one with other uses is kept.
 // CHECK-LABEL: func.func @transposes(
 // CHECK-SAME:    %[[X:.*]]: tensor<2x3x4xf32>)
 // CHECK:         %[[T:.*]] = "onnx.Transpose"(%[[X]]) <{perm = [1, 2, 0]}> {onnx_node_name = "first"}
@@ -19,7 +19,7 @@ func.func @transposes(%x: tensor<2x3x4xf32>) -> (tensor<3x4x2xf32>, tensor<4x2x3
 
 // -----
 
-// Tests that Reshapes in a row become one, whatever gives other dimensions in front, and go where nothing changes.
+// Tests that consecutive Reshapes and other views become one, and are removed if nothing changes.
 // CHECK-LABEL: func.func @reshapes(
 // CHECK-SAME:    %[[X:.*]]: tensor<2x6xf32>, %[[D:.*]]: tensor<?x6xf32>)
 // CHECK:         %[[SHAPE:.*]] = onnx.Constant dense<[4, 3]> : tensor<2xi64>
@@ -41,8 +41,8 @@ func.func @reshapes(%x: tensor<2x6xf32>, %d: tensor<?x6xf32>) -> (tensor<4x3xf32
 
 // -----
 
-// Tests that a shape that copies a dimension of what is in between, that is not known, or that leaves two dimensions open
-// stays.
+// Tests that a Reshape is kept whose shape copies a changed
+// dimension, is unknown, or leaves two dimensions dynamic.
 // CHECK-LABEL: func.func @reshapes_that_stay(
 // CHECK:         %[[ONE:.*]] = "onnx.Reshape"{{.*}} -> tensor<3x4xf32>
 // CHECK:         "onnx.Reshape"(%[[ONE]], {{.*}} -> tensor<3x2x2xf32>
@@ -62,7 +62,7 @@ func.func @reshapes_that_stay(%x: tensor<2x6xf32>, %d: tensor<?x?xf32>, %s: tens
 
 // -----
 
-// Tests that operators that do nothing go.
+// Tests that no-ops are removed.
 // CHECK-LABEL: func.func @nothing(
 // CHECK-SAME:    %[[X:.*]]: tensor<2x3xf32>)
 // CHECK-NEXT:    return %[[X]]
@@ -88,7 +88,7 @@ func.func @nothing(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
 
 // -----
 
-// Tests that those that do something stay.
+// Tests that operators with an effect are kept.
 // CHECK-LABEL: func.func @something(
 // CHECK:         "onnx.Cast"{{.*}} -> tensor<2x3xf16>
 // CHECK:         "onnx.Pad"{{.*}} -> tensor<2x3xf32>
@@ -118,7 +118,7 @@ func.func @something(%x: tensor<2x3xf32>, %d: tensor<?x3xf32>) -> (tensor<2x3xf1
 
 // -----
 
-// Tests that adding zero and multiplying by one go, on either side where that is the same.
+// Tests that additions of zero and multiplications by one are removed, on either side if the operator commutes.
 // CHECK-LABEL: func.func @neutral(
 // CHECK-SAME:    %[[X:.*]]: tensor<2x3xf32>, %[[I:.*]]: tensor<?x3xi32>)
 // CHECK-NEXT:    return %[[X]], %[[I]]
@@ -140,7 +140,7 @@ func.func @neutral(%x: tensor<2x3xf32>, %i: tensor<?x3xi32>) -> (tensor<2x3xf32>
 
 // -----
 
-// Tests that what broadcasts, or is another element, or on the other side, stays.
+// Tests that they are kept if they broadcast, or have another element or the wrong side.
 // CHECK-LABEL: func.func @not_neutral(
 // CHECK:         "onnx.Add"{{.*}} -> tensor<2x3xf32>
 // CHECK:         "onnx.Add"{{.*}} -> tensor<?x3xf32>

@@ -1,7 +1,11 @@
 // RUN: divi-opt %s -split-input-file --divi-emit-problem=inputs=2 -o /dev/null | FileCheck %s --match-full-lines --strict-whitespace
+// RUN: bash -c 'not divi-opt %s -split-input-file --divi-emit-problem=inputs=2 -o /dev/null 2>&1 > /dev/full' | FileCheck %s --check-prefix=FULL
+
+// Tests that a failed write to stdout is an error.
+// FULL: error: cannot write to stdout: No space left on device
 
 // Tests that inputs and outputs are tasks of no time on the host, that units are those of the format, and that pins,
-// devices without a task, and two results of one task come through.
+// idle devices and two results of one task are preserved.
 //      CHECK:{
 // CHECK-NEXT:  "format": "divi-problem/1",
 // CHECK-NEXT:  "name": "split",
@@ -73,8 +77,8 @@ module {
 
 // -----
 
-// Tests that what a branch reads from outside is an edge, that pins of members count, and that a queue needs no batches of
-// tasks that take no time: cpu0 gets the size of the queue, for which other tasks have no time.
+// Tests that values that a branch reads from outside are edges, that pins of members apply, and that tasks of no time
+// are not split into batches: cpu0 gets the size of the queue, for which other tasks have no time.
 // CHECK:    {"id": 0, "name": "cpu0", "memory": 4096, "batch_sizes": [1, 2]},
 // CHECK:    {"id": 0, "name": "input 0", "time": {"1": [0, null], "2": [0, null]}, "weight": 0, "input": 0, "output": 1, "pin": 0},
 // CHECK:    {"id": 3, "name": "if", "time": {"1": [null, 1], "2": [null, 2]}, "weight": 0, "input": 9, "output": 8, "pin": 1},

@@ -1,7 +1,7 @@
 // RUN: divi-opt %s --split-input-file --verify-diagnostics --divi-exclude-unsupported | FileCheck %s
 
-// A GPU that no code is generated for is excluded, and everything runs on the CPU.
-// expected-warning @below {{@old is not used: there are no kernels for the GPU architecture 'sm_70': expected sm_80 to sm_121, as sm_90}}
+// A GPU without a code generator is excluded, and everything runs on the CPU.
+// expected-warning @below {{@old is not used: unsupported GPU architecture 'sm_70'; expected sm_80 to sm_121}}
 module {
   divi.device @cpu0 {kind = "cpu", memory = 1000 : i64}
   divi.device @old {kind = "cuda", arch = "sm_70", memory = 1000 : i64}
@@ -14,11 +14,11 @@ module {
 
 // -----
 
-// An operator without code is refused before anything is planned.
+// An operator without code is rejected before planning.
 module {
   divi.device @cpu0 {kind = "cpu", memory = 1000 : i64}
   func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
-    // expected-error @below {{no code for Bernoulli, 1 node: compute it elsewhere, or without it}}
+    // expected-error @below {{no code for Bernoulli, 1 node: run it elsewhere, or rewrite the model without it}}
     %y = "onnx.Bernoulli"(%x) : (tensor<4xf32>) -> tensor<4xf32>
     return %y : tensor<4xf32>
   }
@@ -26,7 +26,7 @@ module {
 
 // -----
 
-// So is an operator with code, but not for its shapes.
+// An operator with code, but not for its shapes, is rejected, too.
 module {
   divi.device @cpu0 {kind = "cpu", memory = 1000 : i64}
   divi.device @gpu0 {kind = "cuda", arch = "sm_90", memory = 1000 : i64}
@@ -44,7 +44,7 @@ module {
   divi.device @cpu0 {kind = "cpu", memory = 1000 : i64}
   divi.device @old {kind = "cuda", arch = "sm_70", memory = 1000 : i64}
   func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
-    // expected-error @below {{is pinned to @old, which cannot run anything: there are no kernels for the GPU architecture 'sm_70'}}
+    // expected-error @below {{is pinned to @old, which cannot run anything: unsupported GPU architecture 'sm_70'; expected sm_80 to sm_121}}
     %y = "onnx.Relu"(%x) {divi.pin = @old} : (tensor<4xf32>) -> tensor<4xf32>
     return %y : tensor<4xf32>
   }

@@ -1,6 +1,6 @@
 // RUN: divi-opt %s --split-input-file --divi-fuse | FileCheck %s
 
-// Tests that activations that exporters spell out are found by what they compute, in whichever order they are spelled.
+// Tests that decomposed activations are recognized by their values, in any order of operators.
 // CHECK-LABEL: func.func @named(
 // CHECK:         divi.cluster "gelu"(%arg0
 // CHECK:         divi.cluster "silu"(%arg0
@@ -39,8 +39,8 @@ func.func @named(%x: tensor<1x5x8xf32>) -> (tensor<1x5x8xf32>, tensor<1x5x8xf32>
 
 // -----
 
-// Tests that an element-wise function of a tensor that has no name is one task if its operators are one behind the
-// other, and several if they could run side by side.
+// Tests that an element-wise function without a name is one task if its operators are a chain, and several if they
+// could run concurrently.
 // CHECK-LABEL: func.func @unnamed(
 // CHECK:         divi.cluster "elementwise"(%arg0{{.*}}["onnx.Mul", "onnx.Sigmoid", "onnx.Mul"]
 // CHECK:         "onnx.Exp"
@@ -59,7 +59,7 @@ func.func @unnamed(%x: tensor<1x5x8xf32>) -> (tensor<1x5x8xf32>, tensor<1x5x8xf3
 
 // -----
 
-// Tests that what is inside an activation and read by others keeps it apart.
+// Tests that an activation with an intermediate value that is used outside is not fused.
 // CHECK-LABEL: func.func @read_inside(
 // CHECK-NOT:     divi.cluster
 // CHECK:         return
@@ -71,7 +71,7 @@ func.func @read_inside(%x: tensor<1x5x8xf32>) -> (tensor<1x5x8xf32>, tensor<1x5x
 
 // -----
 
-// Tests that constants of narrow types are as good.
+// Tests that constants of narrow types are accurate enough.
 // CHECK-LABEL: func.func @narrow(
 // CHECK:         divi.cluster "gelu"(
 func.func @narrow(%x: tensor<1x5x8xf16>) -> tensor<1x5x8xf16> {
@@ -88,8 +88,8 @@ func.func @narrow(%x: tensor<1x5x8xf16>) -> tensor<1x5x8xf16> {
 
 // -----
 
-// Tests that functions made of other functions have names too: Relu6 of Min and Max, Mish of Exp and Log, and that the
-// residual of a convolution may be a Sum.
+// Tests that compositions have names too: Relu6 of Min and Max, Mish of Exp and Log, and that the residual of a
+// convolution may be a Sum.
 // CHECK-LABEL: func.func @made_of_others(
 // CHECK:         divi.cluster "clip"(
 // CHECK:         divi.cluster "mish"(%arg0

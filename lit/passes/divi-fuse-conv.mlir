@@ -1,8 +1,8 @@
 // RUN: divi-opt %s --split-input-file --divi-fuse | FileCheck %s
 // RUN: divi-opt %s --split-input-file --divi-fuse --mlir-print-debuginfo | FileCheck %s --check-prefix=LOC
 
-// Tests that a convolution takes its BatchNormalization and activation along, that constants stay outside, that what stands
-// for an absent bias goes inside, and that members are named on the cluster, in its body and in its location.
+// Tests that a convolution is fused with its BatchNormalization and activation, that constants stay outside, that the
+// marker of an absent bias is inside, and that members are listed on the cluster, in its body and in its location.
 // CHECK-LABEL: func.func @conv_bn_relu(
 // CHECK-SAME:    %[[X:.*]]: tensor<1x3x8x8xf32>
 // CHECK-NOT:     onnx.NoValue
@@ -33,7 +33,7 @@ func.func @conv_bn_relu(%x: tensor<1x3x8x8xf32>) -> tensor<1x4x6x6xf32> {
 
 // -----
 
-// Tests that a residual and an activation behind it go along, whichever operand the residual is.
+// Tests that a residual and the activation after it are fused, whichever operand the residual is.
 // CHECK-LABEL: func.func @residual(
 // CHECK:         divi.cluster "conv_bn_add_relu"(
 // CHECK:         divi.cluster "conv_relu_add"(
@@ -54,8 +54,8 @@ func.func @residual(%x: tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32> {
 
 // -----
 
-// Tests that where two convolutions are added, the one behind the longer path takes the sum, as in a block of a ResNet that
-// changes the number of channels.
+// Tests that the sum of two convolutions is fused with the one on the longer path, as in a ResNet block that changes
+// the number of channels.
 // CHECK-LABEL: func.func @downsample(
 // CHECK:         divi.cluster "conv_bn"({{.*}}divi.members = ["/down", "/down_bn"]
 // CHECK:         divi.cluster "conv_bn_relu"({{.*}}divi.members = ["/first", "/first_bn", "/first_relu"]
@@ -78,7 +78,7 @@ func.func @downsample(%x: tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32> {
 
 // -----
 
-// Tests activations by operator, and that a cluster ends behind the first where nothing is added.
+// Tests activations by operator, and that a cluster ends after the first one unless there is a residual.
 // CHECK-LABEL: func.func @activations(
 // CHECK:         divi.cluster "conv_clip"(
 // CHECK:         divi.cluster "conv_hardswish"(
@@ -129,7 +129,7 @@ func.func @conv_transpose(%x: tensor<1x4x8x8xf32>) -> tensor<1x2x8x8xf32> {
 
 // -----
 
-// Tests that an Add of a constant a channel is a bias, of a convolution that has none; and that batches may be open.
+// Tests that an Add of one constant per channel is the bias of a convolution without one; and dynamic batches.
 // CHECK-LABEL: func.func @bias(
 // CHECK:         divi.cluster "conv_bias_relu_add"({{.*}}-> tensor<?x4x8x8xf32>
 func.func @bias(%x: tensor<?x4x8x8xf32>) -> tensor<?x4x8x8xf32> {

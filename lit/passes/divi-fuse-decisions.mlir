@@ -1,6 +1,6 @@
 // RUN: divi-opt %s --split-input-file --divi-fuse | FileCheck %s
 
-// Tests that operators that are pinned to one device fuse, and the cluster is pinned there.
+// Tests that operators pinned to the same device are fused, and that the cluster has the pin.
 // CHECK-LABEL: func.func @same(
 // CHECK:         divi.cluster "conv_bn_relu"({{.*}}attributes {divi.members = ["onnx.Conv", "onnx.BatchNormalizationInferenceMode", "onnx.Relu"], divi.pin = @gpu0}
 divi.device @cpu0 {kind = "cpu", memory = 1024 : i64}
@@ -16,7 +16,7 @@ func.func @same(%x: tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32> {
 
 // -----
 
-// Tests that operators that are pinned to different devices do not fuse.
+// Tests that operators pinned to different devices are not fused.
 // CHECK-LABEL: func.func @different(
 // CHECK:         divi.cluster "conv_bn"({{.*}}divi.pin = @gpu0}
 // CHECK:         "onnx.Relu"{{.*}}{divi.pin = @cpu0}
@@ -33,7 +33,7 @@ func.func @different(%x: tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32> {
 
 // -----
 
-// Tests that a pin does not come to hold for operators that it was not put on.
+// Tests that a pin is not extended to other operators.
 // CHECK-LABEL: func.func @extended(
 // CHECK-NOT:     divi.cluster
 // CHECK:         "onnx.Conv"{{.*}}{divi.pin = @gpu0}
@@ -51,7 +51,7 @@ func.func @extended(%x: tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32> {
 
 // -----
 
-// Tests that views, which are no work, go with what is pinned; a view that is pinned elsewhere does not.
+// Tests that views, which are not work, are fused with pinned operators, unless they are pinned elsewhere.
 // CHECK-LABEL: func.func @views(
 // CHECK:         divi.cluster "relu"({{.*}}divi.pin = @gpu0}
 // CHECK:         "onnx.Sigmoid"{{.*}}{divi.pin = @cpu0}
@@ -70,7 +70,7 @@ func.func @views(%x: tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32> {
 
 // -----
 
-// Tests that decisions count as constraints do.
+// Tests that devices are treated like pins.
 // CHECK-LABEL: func.func @decided(
 // CHECK:         divi.cluster "elementwise"({{.*}}attributes {divi.device = @cpu0, divi.members = ["onnx.Abs", "onnx.Relu"]}
 // CHECK:         divi.transfer
@@ -89,7 +89,7 @@ func.func @decided(%x: tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32> {
 
 // -----
 
-// Tests that what has a cost or a start is a task already.
+// Tests that operators with a cost or a start are tasks already.
 // CHECK-LABEL: func.func @planned(
 // CHECK-NOT:     divi.cluster
 // CHECK:         "onnx.Abs"

@@ -1,6 +1,6 @@
 // RUN: divi-opt %s --split-input-file --divi-fuse | FileCheck %s
 
-// Tests that element-wise operators one behind the other are one task, whatever they read beside.
+// Tests that a chain of element-wise operators is one task, whatever its other operands.
 // CHECK-LABEL: func.func @chain(
 // CHECK:         divi.cluster "elementwise"(%arg0, %arg1, %{{.*}}["onnx.Abs", "onnx.Mul", "onnx.Sqrt", "onnx.Sub"]
 // CHECK-NOT:     divi.cluster
@@ -15,7 +15,7 @@ func.func @chain(%x: tensor<1x5x8xf32>, %y: tensor<1x5x8xf32>) -> tensor<1x5x8xf
 
 // -----
 
-// Tests that what is broadcast later is computed once: the chain ends where the shape grows.
+// Tests that values are computed once: the chain ends where broadcasting enlarges the shape.
 // CHECK-LABEL: func.func @broadcast(
 // CHECK:         divi.cluster "elementwise"(%arg1{{.*}}["onnx.Exp", "onnx.Sqrt"]
 // CHECK:         divi.cluster "elementwise"({{.*}}["onnx.Mul", "onnx.Relu"]
@@ -29,7 +29,7 @@ func.func @broadcast(%x: tensor<1x5x8xf32>, %z: tensor<1x1x8xf32>) -> tensor<1x5
 
 // -----
 
-// Tests that a chain does not wait for what comes later than its beginning.
+// Tests that a chain does not wait for an operand that is computed after it could start.
 // CHECK-LABEL: func.func @late(
 // CHECK:         "onnx.Abs"
 // CHECK:         divi.cluster "elementwise"({{.*}}["onnx.Exp", "onnx.Neg"]

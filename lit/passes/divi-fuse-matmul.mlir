@@ -1,6 +1,6 @@
 // RUN: divi-opt %s --split-input-file --divi-fuse | FileCheck %s
 
-// Tests that a product of matrices takes bias, activation and residual along.
+// Tests that a matrix product is fused with bias, activation and residual.
 // CHECK-LABEL: func.func @matmul(
 // CHECK:         divi.cluster "matmul_bias_relu"(
 // CHECK:         divi.cluster "matmul_bias_add"(
@@ -22,7 +22,7 @@ func.func @matmul(%x: tensor<1x5x8xf32>) -> tensor<1x5x8xf32> {
 
 // -----
 
-// Tests that GELU goes along however it is spelled, behind a view too, and views go at both ends.
+// Tests that GELU is fused in every decomposition, also after a view, and that views are fused at both ends.
 // CHECK-LABEL: func.func @gelu(
 // CHECK:         divi.cluster "matmul_bias_gelu"({{.*}}divi.members = ["/matmul", "/bias", "/div", "/erf", "/one", "/product", "/half", "/again"]
 // CHECK:         divi.cluster "gemm_gelu"({{.*}}divi.members = ["/flat", "/gemm", "/unflat", "/pow", "/halved", "/cubed", "/sum", "/root", "/tanh", "/plus", "/out"]
@@ -62,7 +62,7 @@ func.func @gelu(%x: tensor<1x5x8xf32>, %y: tensor<1x5x8xf32>) -> (tensor<1x5x8xf
 
 // -----
 
-// Tests that an Add of a constant that is no number a column is no bias, nor one of something computed.
+// Tests that an Add of a constant that is not one number per column, or of a computed value, is not a bias.
 // CHECK-LABEL: func.func @no_bias(
 // CHECK-COUNT-4: "onnx.MatMul"
 // CHECK-NOT:     divi.cluster "matmul

@@ -1,6 +1,6 @@
 // RUN: divi-opt %s --split-input-file --divi-fuse | FileCheck %s
 
-// Tests that a BatchNormalization does not fold into a convolution that somebody else reads too.
+// Tests that a BatchNormalization is not folded into a convolution with another use.
 // CHECK-LABEL: func.func @second_reader_of_conv(
 // CHECK-NEXT:    onnx.Constant
 // CHECK-NEXT:    onnx.Constant
@@ -17,7 +17,7 @@ func.func @second_reader_of_conv(%x: tensor<1x4x8x8xf32>) -> (tensor<1x4x8x8xf32
 
 // -----
 
-// Tests that an activation is not fused where its operand has two readers, which could run side by side.
+// Tests that an activation is not fused if its operand has another use, which could run concurrently.
 // CHECK-LABEL: func.func @two_readers(
 // CHECK:         divi.cluster "conv_bn"(
 // CHECK:         "onnx.Relu"
@@ -34,7 +34,7 @@ func.func @two_readers(%x: tensor<1x4x8x8xf32>) -> (tensor<1x4x8x8xf32>, tensor<
 
 // -----
 
-// Tests that what the function returns is not fused past.
+// Tests that operators are not fused across a returned value.
 // CHECK-LABEL: func.func @returned(
 // CHECK:         %[[CONV:.*]] = divi.cluster "conv_bn"(
 // CHECK:         %[[RELU:.*]] = "onnx.Relu"(%[[CONV]])
@@ -50,7 +50,7 @@ func.func @returned(%x: tensor<1x4x8x8xf32>) -> (tensor<1x4x8x8xf32>, tensor<1x4
 
 // -----
 
-// Tests that statistics or weights that are not constant do not fold: there are no numbers to fold yet.
+// Tests that BatchNormalization is not folded if its statistics or the weights are not constant.
 // CHECK-LABEL: func.func @statistics(
 // CHECK:         "onnx.Conv"
 // CHECK-NEXT:    divi.cluster "elementwise"(
@@ -70,7 +70,7 @@ func.func @statistics(%x: tensor<1x4x8x8xf32>, %m: tensor<4xf32>, %v: tensor<4x4
 
 // -----
 
-// Tests that BatchNormalization in training computes its statistics, so it goes into no cluster.
+// Tests that BatchNormalization in training, which computes its statistics, is not fused.
 // CHECK-LABEL: func.func @training(
 // CHECK:         "onnx.Conv"
 // CHECK-NEXT:    "onnx.BatchNormalization"
@@ -86,8 +86,8 @@ func.func @training(%x: tensor<1x4x8x8xf32>) -> (tensor<1x4x8x8xf32>, tensor<4xf
 
 // -----
 
-// Tests that a residual that is there later than the convolution could start is not waited for: it is added on its
-// own.
+// Tests that a residual that is computed after the
+// convolution could start is not fused, but added separately.
 // CHECK-LABEL: func.func @late(
 // CHECK:         divi.cluster "conv_relu"({{.*}}divi.members = ["/early", "/early_relu"]
 // CHECK:         "onnx.Conv"{{.*}}"/late1"
@@ -105,7 +105,7 @@ func.func @late(%x: tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32> {
 
 // -----
 
-// Tests that two branches of one length stay apart, and so does what joins them.
+// Tests that two branches of the same length and their join are not fused.
 // CHECK-LABEL: func.func @branches(
 // CHECK:         "onnx.Conv"
 // CHECK-NEXT:    "onnx.Conv"
@@ -122,7 +122,7 @@ func.func @branches(%x: tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32> {
 
 // -----
 
-// Tests that an Add that broadcasts what a convolution computes, or adds a tensor to itself, is no residual.
+// Tests that an Add that broadcasts the convolution's result, or adds a tensor to itself, is not a residual.
 // CHECK-LABEL: func.func @broadcast(
 // CHECK:         "onnx.Conv"
 // CHECK-NEXT:    "onnx.Add"
@@ -140,8 +140,8 @@ func.func @broadcast(%x: tensor<1x4x8x8xf32>, %y: tensor<3x4x8x8xf32>) -> (tenso
 
 // -----
 
-// Tests that what would make a cluster wait for itself stays outside: the Add reads what comes of the convolution's
-// own result.
+// Tests that an operator that would make a cluster depend on itself is not fused: the Add reads a value computed from
+// the convolution's own result.
 // CHECK-LABEL: func.func @cycle(
 // CHECK:         %[[CONV:.*]] = "onnx.Conv"
 // CHECK-NEXT:    %[[POOL:.*]] = "onnx.MaxPoolSingleOut"(%[[CONV]])
@@ -157,8 +157,8 @@ func.func @cycle(%x: tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32> {
 
 // -----
 
-// Tests that operators that divi does not know, that are random, or that have regions are left alone, and read as
-// others do.
+// Tests that unknown and random operators, and those
+// with regions, are not fused, but count as readers.
 // CHECK-LABEL: func.func @opaque(
 // CHECK:         "onnx.Conv"
 // CHECK-NEXT:    "onnx.FancyNewOp"
@@ -189,7 +189,7 @@ func.func @opaque(%x: tensor<1x4x8x8xf32>, %c: tensor<i1>) -> tensor<1x4x8x8xf32
 
 // -----
 
-// Tests that blocks are fused one by one, and code that is never reached and reads what it has yet to compute not at all.
+// Tests that blocks are fused separately, and that unreachable code with uses before definitions is not fused.
 // CHECK-LABEL: func.func @blocks(
 // CHECK:         "onnx.Abs"
 // CHECK:       ^bb1(

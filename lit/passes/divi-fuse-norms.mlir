@@ -1,6 +1,6 @@
 // RUN: divi-opt %s --split-input-file --divi-fuse | FileCheck %s
 
-// Tests that LayerNormalization is found however it is spelled, with scale and shift or without.
+// Tests that LayerNormalization is recognized in every decomposition, with scale and shift or without.
 // CHECK-LABEL: func.func @layer_norm(
 // CHECK:         divi.cluster "layer_norm"(%arg0{{.*}}["onnx.ReduceMean", "onnx.Sub", "onnx.Pow", "onnx.ReduceMean", "onnx.Add", "onnx.Sqrt", "onnx.Div", "onnx.Mul", "onnx.Add"]
 // CHECK:         divi.cluster "layer_norm"(%arg0{{.*}}"onnx.Reciprocal", "onnx.Mul", "onnx.Mul", "onnx.Add"]
@@ -42,7 +42,7 @@ func.func @layer_norm(%x: tensor<1x5x8xf32>) -> (tensor<1x5x8xf32>, tensor<1x5x8
 
 // -----
 
-// Tests that RMSNorm goes with the casts that exporters put around it.
+// Tests that RMSNorm is fused with the casts that exporters insert.
 // CHECK-LABEL: func.func @rms_norm(
 // CHECK:         divi.cluster "rms_norm"(%arg0{{.*}}["onnx.Cast", "onnx.Pow", "onnx.ReduceMean", "onnx.Add", "onnx.Sqrt", "onnx.Div", "onnx.Mul", "onnx.Cast", "onnx.Mul"]
 func.func @rms_norm(%x: tensor<1x5x8xf16>) -> tensor<1x5x8xf16> {
@@ -65,8 +65,8 @@ func.func @rms_norm(%x: tensor<1x5x8xf16>) -> tensor<1x5x8xf16> {
 
 // -----
 
-// Tests that what looks like a normalization and is none is not taken for one: another power, statistics of different
-// dimensions.
+// Tests that similar patterns are not recognized as normalizations:
+// another power, statistics of different dimensions.
 // CHECK-LABEL: func.func @other_power(
 // CHECK-NOT:     divi.cluster "{{.*}}norm"
 // CHECK-LABEL: func.func @other_dimensions(

@@ -4,8 +4,8 @@
 // RUN: divi-opt %s --split-input-file --divi-fuse=max-cluster-ops=2 | FileCheck %s --check-prefix=TWO
 // RUN: divi-opt %s --split-input-file --divi-fuse --divi-fuse | FileCheck %s --check-prefix=FULL
 
-// Tests that the level says what is fused, and the limit how much of it, views not counted; and that a second run
-// changes nothing.
+// Tests the levels, the limit of operators without
+// views, and that a second run changes nothing.
 // FULL-LABEL: func.func @options(
 // FULL:         divi.cluster "conv_bn_add_relu"(
 // FULL:         divi.cluster "elementwise"({{.*}}"/abs", "/exp", "/view", "/neg"

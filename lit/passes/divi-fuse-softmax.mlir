@@ -1,6 +1,6 @@
 // RUN: divi-opt %s --split-input-file --divi-fuse | FileCheck %s
 
-// Tests that Softmax takes scale and mask before it along; alone, it stays what it is.
+// Tests that Softmax is fused with the scale and mask before it; alone, it is unchanged.
 // CHECK-LABEL: func.func @softmax(
 // CHECK:         divi.cluster "scale_mask_softmax"(
 // CHECK:         divi.cluster "scale_softmax"(
@@ -23,7 +23,7 @@ func.func @softmax(%q: tensor<1x2x5x5xf32>, %m: tensor<1x1x5x5xf32>, %c: tensor<
 
 // -----
 
-// Tests that casts that widen for it and narrow behind it go along.
+// Tests that casts to a wider type before it and back after it are fused.
 // CHECK-LABEL: func.func @casts(
 // CHECK:         divi.cluster "scale_softmax"({{.*}}["onnx.Mul", "onnx.Cast", "onnx.Softmax", "onnx.Cast"]
 func.func @casts(%q: tensor<1x2x5x5xf16>) -> tensor<1x2x5x5xf16> {
@@ -37,7 +37,7 @@ func.func @casts(%q: tensor<1x2x5x5xf16>) -> tensor<1x2x5x5xf16> {
 
 // -----
 
-// Tests that a scale does not wait for a mask that is not there yet.
+// Tests that a scale does not wait for a mask that is computed later.
 // CHECK-LABEL: func.func @late_mask(
 // CHECK:         "onnx.Mul"
 // CHECK:         divi.cluster "mask_softmax"(
@@ -53,7 +53,7 @@ func.func @late_mask(%q: tensor<1x2x5x5xf32>, %m: tensor<1x1x5x5xf32>) -> tensor
 
 // -----
 
-// Tests that other element-wise operators stay a task of their own.
+// Tests that other element-wise operators stay separate tasks.
 // CHECK-LABEL: func.func @capped(
 // CHECK:         divi.cluster "elementwise"({{.*}}["onnx.Tanh", "onnx.Mul"]
 // CHECK:         %{{.*}} = "onnx.Softmax"

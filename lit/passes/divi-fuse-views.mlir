@@ -1,6 +1,6 @@
 // RUN: divi-opt %s --split-input-file --divi-fuse | FileCheck %s
 
-// Tests that views go with a neighbour, which gives the cluster its name.
+// Tests that views are fused with a neighbor, which names the cluster.
 // CHECK-LABEL: func.func @views(
 // CHECK:         divi.cluster "transpose"({{.*}}["onnx.Reshape", "onnx.Transpose", "onnx.Unsqueeze"]
 func.func @views(%x: tensor<1x5x8xf32>) -> tensor<1x8x5xf32> {
@@ -14,7 +14,7 @@ func.func @views(%x: tensor<1x5x8xf32>) -> tensor<1x8x5xf32> {
 
 // -----
 
-// Tests that views go with a product of matrices rather than with a pool.
+// Tests that views are fused with a matrix product rather than with a pool.
 // CHECK-LABEL: func.func @around(
 // CHECK:         "onnx.MaxPoolSingleOut"
 // CHECK-NEXT:    divi.cluster "gemm_relu"({{.*}}["onnx.Flatten", "onnx.Gemm", "onnx.Reshape", "onnx.Relu"]
@@ -32,7 +32,7 @@ func.func @around(%x: tensor<1x5x8xf32>) -> tensor<1x5x8xf32> {
 
 // -----
 
-// Tests that operators that move no element are views too, and one on a constant is done when the model is compiled.
+// Tests that operators that do not move elements are views too, and those on a constant are evaluated at compile time.
 // CHECK-LABEL: func.func @disguised(
 // CHECK:         divi.cluster "maxpool"({{.*}}["onnx.Transpose", "onnx.Cast", "onnx.Concat", "onnx.MaxPoolSingleOut"]
 // CHECK:         divi.cluster "matmul"({{.*}}["onnx.Transpose", "onnx.MatMul"]
@@ -49,7 +49,7 @@ func.func @disguised(%x: tensor<1x5x8xf32>) -> (tensor<5x1x8xf32>, tensor<1x5x8x
 
 // -----
 
-// Tests that a view that several read stays with what it is a view of, and a view of a shape that is computed is none.
+// Tests that a view with several readers is fused with its producer, and that a Reshape to a computed shape is not a view.
 // CHECK-LABEL: func.func @several(
 // CHECK:         divi.cluster "relu"({{.*}}["onnx.Relu", "onnx.Reshape"]
 // CHECK:         "onnx.Abs"

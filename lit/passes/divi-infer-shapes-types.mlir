@@ -2,7 +2,7 @@
 // RUN: divi-opt %s --split-input-file --divi-infer-shapes=batch=4 | divi-opt --split-input-file --divi-infer-shapes=batch=4 | FileCheck %s
 // RUN: divi-opt %s --split-input-file --divi-infer-shapes | FileCheck %s --check-prefix=OPEN
 
-// Tests that an operator all of whose results are absent stays, for those may have uses.
+// Tests that an operator with only absent results is kept, as these may have uses.
 // CHECK-LABEL: func.func @no_results(
 // CHECK:         %{{.*}}, %[[H:.*]] = "onnx.RNN"
 // CHECK-NEXT:    onnx.Return %[[H]] : none
@@ -14,7 +14,7 @@ func.func @no_results(%x: tensor<4x3x2xf32>, %w: tensor<1x3x2xf32>, %r: tensor<1
 
 // -----
 
-// Tests that a function's type is what it returns, in whichever block.
+// Tests that a function's type follows from its returned values, in any block.
 // CHECK-LABEL: func.func @blocks(%{{.*}}: i1, %{{.*}}: tensor<4xf32>) -> tensor<4xf32>
 func.func @blocks(%c: i1, %x: tensor<?xf32>) -> tensor<?xf32> {
   cf.cond_br %c, ^a, ^b
@@ -26,7 +26,7 @@ func.func @blocks(%c: i1, %x: tensor<?xf32>) -> tensor<?xf32> {
 
 // -----
 
-// Tests that returns that differ are brought to what they have in common.
+// Tests that different returned types are joined.
 // CHECK-LABEL: func.func @returns(
 // CHECK-SAME:    -> tensor<?xf32>
 func.func @returns(%c: i1, %x: tensor<?xf32>, %y: tensor<7xf32>) -> tensor<?xf32> {
@@ -40,8 +40,8 @@ func.func @returns(%c: i1, %x: tensor<?xf32>, %y: tensor<7xf32>) -> tensor<?xf32
 
 // -----
 
-// Tests that what is passed to a block has the type of the block's argument, and blocks are met behind those that
-// define what they use.
+// Tests that successor operands get the types of block arguments, and that blocks are visited after the blocks that
+// define their operands.
 // CHECK-LABEL: func.func @passed(%{{.*}}: tensor<4xf32>) -> tensor<4xf32>
 // CHECK:         %[[CAST:.*]] = "onnx.Identity"{{.*}} : (tensor<4xf32>) -> tensor<?xf32>
 // CHECK:         cf.br ^{{.*}}(%[[CAST]] : tensor<?xf32>)
@@ -62,7 +62,7 @@ func.func @passed(%x: tensor<?xf32>) -> tensor<?xf32> {
 
 // -----
 
-// Tests that a private function follows its only call, and the call what the function returns.
+// Tests that a private function gets the types of its only call, and the call those of the function's results.
 // CHECK-LABEL: func.func private @callee(%{{.*}}: tensor<4xf32> {onnx.name = "x"}) -> tensor<4xf32>
 // CHECK-LABEL: func.func @caller(%{{.*}}: tensor<4xf32>) -> tensor<4xf32>
 // CHECK:         call @callee(%{{.*}}) : (tensor<4xf32>) -> tensor<4xf32>
@@ -77,7 +77,7 @@ func.func @caller(%x: tensor<?xf32>) -> tensor<?xf32> {
 
 // -----
 
-// Tests that a function that is called more than once, or is declared only, keeps its arguments.
+// Tests that a function that is called several times, or only declared, keeps its arguments.
 // CHECK-LABEL: func.func private @twice(%{{.*}}: tensor<?xf32>) -> tensor<1xi64>
 // CHECK:       func.func private @declared(tensor<?xf32>)
 // CHECK-LABEL: func.func @caller(%{{.*}}: tensor<4xf32>
@@ -99,7 +99,7 @@ func.func @caller(%x: tensor<?xf32>) -> (tensor<?xi64>, tensor<?xi64>) {
 
 // -----
 
-// Tests that functions that call themselves, or are values, keep their types.
+// Tests that recursive functions, and functions used as values, keep their types.
 // CHECK-LABEL: func.func private @itself(%{{.*}}: tensor<?xf32>) -> tensor<?xi64>
 // CHECK-LABEL: func.func @value(%{{.*}}: tensor<?xf32>) -> tensor<?xf32>
 func.func private @itself(%x: tensor<?xf32>) -> tensor<?xi64> {
@@ -114,7 +114,7 @@ func.func @value(%x: tensor<?xf32>) -> tensor<?xf32> {
 
 // -----
 
-// Tests that clusters, transfers and launches have the types of what they are given and give.
+// Tests that the types of clusters, transfers and launches follow from operands and results.
 // CHECK-LABEL: func.func private @stage(
 // CHECK:         divi.cluster "relu"(%{{.*}} : tensor<4xf32>) -> tensor<4xf32> {
 // CHECK-NEXT:    ^bb0(%{{.*}}: tensor<4xf32>):
@@ -140,7 +140,7 @@ func.func @plan(%x: tensor<?xf32>) -> tensor<?xf32> {
 
 // -----
 
-// Tests that signs and encodings stay, whether the shape changes or not.
+// Tests that signedness and encodings are kept, whether the shape changes or not.
 // CHECK-LABEL: func.func @elements(%{{.*}}: tensor<3xsi32>, %{{.*}}: tensor<4xsi32>, %{{.*}}: tensor<4xf32, {a = 1 : i64}>)
 // OPEN-LABEL: func.func @elements(%{{.*}}: tensor<3xsi32>, %{{.*}}: tensor<?xsi32>, %{{.*}}: tensor<?xf32, {a = 1 : i64}>)
 func.func @elements(%x: tensor<3xsi32>, %y: tensor<?xsi32>, %z: tensor<?xf32, {a = 1}>) -> tensor<3xsi32> {
@@ -149,7 +149,7 @@ func.func @elements(%x: tensor<3xsi32>, %y: tensor<?xsi32>, %z: tensor<?xf32, {a
 
 // -----
 
-// Tests that an Identity stays where its result says more than its operand.
+// Tests that an Identity is kept if its result type is more precise than its operand's.
 // OPEN-LABEL: func.func @identity(%{{.*}}: tensor<?xf32>) -> tensor<3xf32>
 // OPEN:         "onnx.Identity"{{.*}} : (tensor<?xf32>) -> tensor<3xf32>
 func.func @identity(%x: tensor<?xf32>) -> tensor<3xf32> {

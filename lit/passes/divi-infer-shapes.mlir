@@ -1,7 +1,7 @@
 // RUN: divi-opt %s --split-input-file --divi-infer-shapes | FileCheck %s
 // RUN: divi-opt %s --split-input-file --divi-infer-shapes=batch=8 | FileCheck %s --check-prefix=BATCH
 
-// Tests that results get the types that operands make them, and functions those of what they return, whichever way.
+// Tests that result types are inferred from operands, and function types from returned values.
 // CHECK-LABEL: func.func @types(%{{.*}}: tensor<2x3xf32>, %{{.*}}: tensor<3x4xf32>) -> (tensor<2x4xf32>, tensor<4x2xf32>)
 // CHECK:         "onnx.MatMul"{{.*}} : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
 // CHECK:         "onnx.Transpose"{{.*}} : (tensor<2x4xf32>) -> tensor<4x2xf32>
@@ -15,8 +15,8 @@ func.func @types(%x: tensor<2x3xf32>, %y: tensor<3x4xf32>) -> (tensor<?x?xf32>, 
 
 // -----
 
-// Tests that the batch size goes into every argument that leaves its first dimension open, and from there on; and that
-// names keep dimensions together where nothing fixes them.
+// Tests that the batch size is applied to every argument with a dynamic first dimension and propagated; and that names
+// identify equal dynamic dimensions.
 // CHECK-LABEL: func.func @batch(
 // CHECK:         "onnx.Add"{{.*}} : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>
 // CHECK:         "onnx.Reshape"{{.*}} -> tensor<?x2x2xf32>
@@ -36,7 +36,7 @@ func.func @batch(%x: tensor<?x4xf32> {onnx.name = "x", onnx.dim_params = "0:N"},
 
 // -----
 
-// Tests that shape arithmetic is followed where the batch is open but has a name, and folded where it is not open.
+// Tests that shape arithmetic is propagated for a symbolic batch, and folded for a static one.
 // CHECK-LABEL: func.func @shapes
 // CHECK:         "onnx.Reshape"{{.*}} -> tensor<?x12xf32>
 // BATCH-LABEL: func.func @shapes
@@ -57,7 +57,7 @@ func.func @shapes(%x: tensor<?x3x4xf32> {onnx.name = "x", onnx.dim_params = "0:N
 
 // -----
 
-// Tests that Identity goes away, and that constant operands are read.
+// Tests that Identity is removed, and that constant operands are used.
 // CHECK-LABEL: func.func @constants(
 // CHECK-NOT:     onnx.Identity
 // CHECK:         "onnx.Reshape"{{.*}} -> tensor<3x2xf32>
@@ -70,7 +70,7 @@ func.func @constants(%x: tensor<2x3xf32>) -> tensor<?x?xf32> {
 
 // -----
 
-// Tests that what the IR knows better than inference stays, unless shapes change.
+// Tests that types that are more precise than inference are kept, unless shapes change.
 // CHECK-LABEL: func.func @known_better(
 // CHECK:         "onnx.Unique"{{.*}} -> (tensor<7xf32>, none, none, none)
 // BATCH-LABEL: func.func @known_better(
@@ -83,7 +83,7 @@ func.func @known_better(%x: tensor<?xf32>) -> tensor<?xf32> {
 
 // -----
 
-// Tests that operators that divi does not know keep their types, and inference goes on behind them.
+// Tests that unknown operators keep their types, and that inference continues after them.
 // CHECK-LABEL: func.func @unknown(
 // BATCH-LABEL: func.func @unknown(
 // BATCH:         "onnx.FancyNewOp"{{.*}} : (tensor<8x4xf32>) -> tensor<?x5xf32>
@@ -96,7 +96,7 @@ func.func @unknown(%x: tensor<?x4xf32>) -> tensor<*xf32> {
 
 // -----
 
-// Tests that subgraphs are inferred, and functions without a body are left alone.
+// Tests that subgraphs are inferred, and functions without a body are not changed.
 // CHECK-LABEL: func.func private @declared(tensor<?x4xf32>)
 // CHECK-LABEL: func.func @regions(
 // CHECK:         "onnx.Abs"{{.*}} -> tensor<2xf32>

@@ -1,6 +1,6 @@
 // RUN: divi-opt %s --split-input-file --divi-inline-clusters --verify-diagnostics | FileCheck %s
 
-// Tests that members take the cluster's place, with what it was decided to be, and one value stands for what is absent.
+// Tests that members replace the cluster, with its decisions, and that markers of absent values are merged.
 // CHECK-LABEL: func.func @inline(
 // CHECK-SAME:    %[[X:.*]]: tensor<1x4x8x8xf32>
 // CHECK-NEXT:    %[[NONE:.*]] = "onnx.NoValue"
@@ -31,9 +31,9 @@ func.func @inline(%x: tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32> {
 
 // -----
 
-// Tests that clusters in clusters and clusters of nothing go away too, and that what holds for a cluster alone is lost with
-// a warning.
-// expected-warning @below {{1 clusters lose their divi.cost and divi.start: they hold for no member alone}}
+// Tests that nested and empty clusters are inlined too, and
+// that attributes of a whole cluster are lost with a warning.
+// expected-warning @below {{1 clusters lose their divi.cost and divi.start: they do not apply to single members}}
 module {
   // CHECK-LABEL: func.func @nested(
   // CHECK-SAME:    %[[X:.*]]: tensor<2xf32>

@@ -1,8 +1,8 @@
 // RUN: divi-opt %s --split-input-file --divi-inline-stages | FileCheck %s
 // RUN: divi-opt %s --split-input-file --divi-inline-stages --divi-outline --divi-inline-stages | FileCheck %s
 
-// Tests that stages become their tasks again, each with its device and start, that transfers go, and that the copies of a
-// constant are one again.
+// Tests that stages are replaced by their tasks, each with its device and start, that transfers are removed, and that
+// copies of a constant are merged.
 // CHECK-LABEL: func.func @main(
 // CHECK-SAME:    %[[X0:.*]]: tensor<1x1000xf32> {onnx.name = "x"}) -> (tensor<1x1000xf32> {onnx.name = "y"}) {
 // CHECK-NEXT:    %[[V0:.*]] = onnx.Constant dense<2.000000e+00> : tensor<1000xf32>
@@ -39,7 +39,7 @@ module attributes {divi.plan = {objective = "latency", value = 18.0 : f64, bound
 
 // -----
 
-// Tests that tasks of a pipeline know their stage and start from its beginning, and that a branch reads what is outside.
+// Tests that tasks of a pipeline have their stage, and starts relative to it, and that a branch reads values from outside.
 // CHECK-LABEL: func.func @main(
 // CHECK-SAME:    %[[X0:.*]]: tensor<i1>, %[[X1:.*]]: tensor<1x1000xf32>) -> tensor<1x1000xf32> {
 // CHECK-NEXT:    %[[V0:.*]] = "onnx.Relu"(%[[X1]]) {divi.cost = #divi.cost<@gpu0 = {1 = 2.0}>, divi.device = @gpu0, divi.stage = 0 : i64, divi.start = 0.000000e+00 : f64}

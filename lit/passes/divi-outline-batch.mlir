@@ -1,7 +1,7 @@
 // RUN: divi-opt %s --split-input-file --divi-outline --verify-diagnostics | FileCheck %s
 
-// Tests that a queue of four runs three on one device and one on the other: the model's function is for all of them, stages
-// are at their batch, inputs are cut out before they move, and results are put together in the order of the inputs.
+// Tests that of four queued inputs, three run on one device and one on the other: the model's function is for all of them,
+// stages have their own batch sizes, inputs are sliced before transfers, and results are gathered in the order of the inputs.
 // CHECK:       divi.plan = {{.*}}value = 1.700000e+01 : f64
 // CHECK-LABEL: func.func private @main.cpu0.0(
 // CHECK-SAME:    %[[X0:.*]]: tensor<1x1000xf32>, %[[X1:.*]]: tensor<f32>) -> tensor<10x1x100xf32> attributes {divi.device = @cpu0} {
@@ -57,8 +57,8 @@ module attributes {divi.plan = {objective = "batch", value = 90.0 : f64, bound =
 
 // -----
 
-// Tests that half a queue each is gathered where it is returned, that what is the same for all inputs is taken from one
-// launch, and that inputs of a batch of two stay together.
+// Tests that two halves of a queue are gathered where they are returned, that values that all inputs share are taken
+// from one launch, and that inputs of a batch of two stay together.
 // CHECK:       divi.plan = {{.*}}value = 2.600000e+00 : f64
 // CHECK-LABEL: func.func private @main.cpu0.0(
 // CHECK-SAME:    %[[X0:.*]]: tensor<100xf32>, %[[X1:.*]]: tensor<4x100xf32>) -> (tensor<100xf32>, tensor<4x100xf32>) attributes {divi.device = @cpu0} {

@@ -1,8 +1,8 @@
 // Blocks of networks from costs to stages: planned, verified, outlined, verified again.
 // RUN: divi-opt %s --split-input-file --divi-partition --divi-verify-plan --divi-outline --divi-verify-plan | FileCheck %s
 
-// Tests that the branches of an inception block run side by side, the longest where it is fastest, and that each result leaves
-// as soon as it is there.
+// Tests that the branches of an inception block run concurrently, the longest on the fastest device, and that each
+// result is transferred as soon as it is computed.
 module @inception {
   divi.device @cpu0 {kind = "cpu", memory = 1000000 : i64}
   divi.device @gpu0 {kind = "cuda", memory = 1000000 : i64}
@@ -38,7 +38,7 @@ module @inception {
 
 // -----
 
-// Tests that a residual block keeps what it adds where it is needed, and moves it once.
+// Tests that a residual block keeps the residual on the device that adds it, and transfers it once.
 module @residual {
   divi.device @cpu0 {kind = "cpu", memory = 1000000 : i64}
   divi.device @gpu0 {kind = "cuda", memory = 1000000 : i64}

@@ -1,7 +1,7 @@
 // RUN: divi-opt %s --split-input-file --divi-outline=min-stage-ops=2 --verify-diagnostics | FileCheck %s
 
-// Tests that a small stage moves to its neighbour's device, which makes one stage of three: cutting it out costs more than
-// it gains.
+// Tests that a small stage is moved to its neighbor's device, which merges three stages into one: the separate stage
+// costs more than it gains.
 // CHECK:       divi.plan = {{.*}}value = 1.400000e+01 : f64
 // CHECK-LABEL: func.func private @main.gpu0.0(
 // CHECK-SAME:    %[[X0:.*]]: tensor<1x1000xf32>) -> tensor<1x1000xf32> attributes {divi.device = @gpu0} {
@@ -34,7 +34,7 @@ module attributes {divi.plan = {objective = "latency", value = 90.0 : f64, bound
 
 // -----
 
-// Tests that small stages on one device become one, which waits for all that they read, where they can move nowhere else.
+// Tests that small stages on one device that cannot be moved are merged into one, which waits for all of their operands.
 // CHECK:       divi.plan = {{.*}}value = 1.000000e+01 : f64
 // CHECK-LABEL: func.func private @main.cpu0.0(
 // CHECK-SAME:    %[[X0:.*]]: tensor<1x1000xf32>) -> (tensor<1x1000xf32>, tensor<1x1000xf32>) attributes {divi.device = @cpu0} {
@@ -71,7 +71,7 @@ module attributes {divi.plan = {objective = "latency", value = 90.0 : f64, bound
 
 // -----
 
-// Tests that stages that are too small still are said.
+// Tests that remaining small stages are reported.
 // CHECK:       divi.plan = {{.*}}value = 2.000000e+00 : f64
 // CHECK-LABEL: func.func private @main.cpu0.0(
 // CHECK-SAME:    %[[X0:.*]]: tensor<1x1000xf32>) -> tensor<1x1000xf32> attributes {divi.device = @cpu0} {
@@ -81,7 +81,7 @@ module attributes {divi.plan = {objective = "latency", value = 90.0 : f64, bound
 // CHECK-SAME:    %[[X0:.*]]: tensor<1x1000xf32>) -> tensor<1x1000xf32> {
 // CHECK-NEXT:    %[[V0:.*]] = divi.launch @main.cpu0.0(%[[X0]]) on @cpu0 {divi.start = 0.000000e+00 : f64} : (tensor<1x1000xf32>) -> tensor<1x1000xf32>
 // CHECK-NEXT:    return %[[V0]] : tensor<1x1000xf32>
-// expected-warning @below {{1 stage has fewer than 2 tasks: no other stage can take it in}}
+// expected-warning @below {{1 stage has fewer than 2 tasks and cannot be merged into another}}
 module attributes {divi.plan = {objective = "latency", value = 90.0 : f64, bound = 0.0 : f64, gap = 1.0 : f64, bound_by = "path", algorithm = "heft", seed = 7 : i64}} {
   divi.device @cpu0 {kind = "cpu", memory = 1048576 : i64}
   func.func @main(%x: tensor<1x1000xf32>) -> tensor<1x1000xf32> {

@@ -1,8 +1,8 @@
 // RUN: divi-opt %s -allow-unregistered-dialect --split-input-file --divi-outline | FileCheck %s
 // RUN: divi-opt %s -allow-unregistered-dialect --split-input-file --divi-outline --mlir-print-debuginfo | FileCheck %s --check-prefix=LOC
 
-// Tests that a run of tasks on a device is one stage, cut where the model's input comes and where a tensor leaves; that
-// tasks keep what is known of them but no decision; and that constants go with them.
+// Tests that consecutive tasks on a device are one stage, split where the model's input arrives and where a tensor
+// leaves; that tasks keep their attributes but no decisions; and that constants are copied.
 // CHECK:       divi.plan = {{.*}}value = 1.800000e+01 : f64
 // CHECK-LABEL: func.func private @main.gpu0.0(
 // CHECK-SAME:    %[[X0:.*]]: tensor<1x1000xf32>) -> tensor<1x1000xf32> attributes {divi.device = @gpu0} {
@@ -40,8 +40,8 @@ module attributes {divi.plan = {objective = "latency", value = 18.0 : f64, bound
 
 // -----
 
-// Tests a diamond: what both branches read is computed first by itself, since it leaves; the branch that stays runs while
-// the other is away, and starts that are out of date are made right.
+// Tests a diamond: the operand of both branches is a stage of its own, as it is transferred; the local branch runs
+// concurrently with the other, and outdated starts are corrected.
 // CHECK:       divi.plan = {{.*}}value = 1.300000e+01 : f64
 // CHECK-LABEL: func.func private @main.gpu0.0(
 // CHECK-SAME:    %[[X0:.*]]: tensor<1x1000xf32>) -> tensor<1x1000xf32> attributes {divi.device = @gpu0} {
@@ -86,8 +86,8 @@ module attributes {divi.plan = {objective = "latency", value = 90.0 : f64, bound
 
 // -----
 
-// Tests a block of branches: one transfer of the input to each device that reads it, however many tasks do, branches that
-// nobody else waits for in one stage, and the results side by side.
+// Tests a block of branches: one transfer of the input to each device that reads it, for any number of tasks, branches
+// without other dependencies in one stage, and concurrent results.
 // CHECK:       divi.plan = {{.*}}value = 1.050000e+01 : f64
 // CHECK-LABEL: func.func private @main.gpu0.0(
 // CHECK-SAME:    %[[X0:.*]]: tensor<1x1000xf32>) -> (tensor<1x1000xf32>, tensor<1x1000xf32>) attributes {divi.device = @gpu0} {
@@ -138,7 +138,7 @@ module attributes {divi.plan = {objective = "latency", value = 90.0 : f64, bound
 
 // -----
 
-// Tests a residual: what is on the device already stays there.
+// Tests a residual: a value that is already on the device is not transferred.
 // CHECK:       divi.plan = {{.*}}value = 1.000000e+01 : f64
 // CHECK-LABEL: func.func private @main.gpu0.0(
 // CHECK-SAME:    %[[X0:.*]]: tensor<1x1000xf32>) -> tensor<1x1000xf32> attributes {divi.device = @gpu0} {
@@ -177,9 +177,9 @@ module attributes {divi.plan = {objective = "latency", value = 90.0 : f64, bound
 
 // -----
 
-// Tests that outputs come to the host, one that is read there as well only once; that what is returned twice, a returned
-// argument and a returned constant are; that an argument nobody uses stays; that a result that is not used is not given; and
-// that locations are kept.
+// Tests that outputs are transferred to the host, one that is also read there only once; values that are returned
+// twice, returned arguments and returned constants; that unused arguments are kept, and unused results are not returned
+// by stages; and that locations are kept.
 // LOC-DAG: "onnx.Split"{{.*}} loc(#[[SPLIT:.*]])
 // LOC-DAG: divi.launch @main.gpu0.0({{.*}}tensor<1x2000xf32>{{.*}} loc(#[[SPLIT]])
 // LOC-DAG: #[[SPLIT]] = loc("split.py":7:3)
@@ -218,7 +218,7 @@ module attributes {divi.plan = {objective = "latency", value = 90.0 : f64, bound
 
 // -----
 
-// Tests that a tensor with readers on three devices moves once to each of the others.
+// Tests that a tensor with readers on three devices is transferred once to each of the others.
 // CHECK:       divi.plan = {{.*}}value = 6.000000e+00 : f64
 // CHECK-LABEL: func.func private @main.cpu0.0(
 // CHECK-SAME:    %[[X0:.*]]: tensor<1x1000xf32>) -> tensor<1x1000xf32> attributes {divi.device = @cpu0} {
@@ -274,8 +274,8 @@ module attributes {divi.plan = {objective = "latency", value = 90.0 : f64, bound
 
 // -----
 
-// Tests that what branches read from outside is an argument of their stage, that a task without results runs, that what a
-// task leaves out is left out where it is read, and that sequences stay on their device.
+// Tests that values that branches read from outside are arguments of their stage, that a task without results runs,
+// that absent results stay absent where they are read, and that sequences stay on their device.
 // CHECK:       divi.plan = {{.*}}value = 7.000000e+00 : f64
 // CHECK-LABEL: func.func private @main.gpu0.0(
 // CHECK-SAME:    %[[X0:.*]]: tensor<1x1000xf32>) -> tensor<1x1000xf32> attributes {divi.device = @gpu0} {
@@ -342,7 +342,7 @@ module attributes {divi.plan = {objective = "latency", value = 90.0 : f64, bound
 
 // -----
 
-// Tests that a pipeline's stages are its functions, whatever comes and leaves in their middle, numbered and in order.
+// Tests that the functions of a pipeline are its stages, whatever arrives and leaves in between, numbered and in order.
 // CHECK:       divi.plan = {{.*}}value = 9.000000e+00 : f64
 // CHECK-LABEL: func.func private @main.gpu0.0(
 // CHECK-SAME:    %[[X0:.*]]: tensor<1x1000xf32>) -> (tensor<1x1000xf32>, tensor<1x1000xf32>) attributes {divi.device = @gpu0, divi.stage = 0 : i64} {

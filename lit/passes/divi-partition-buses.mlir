@@ -13,32 +13,32 @@
 // RUN: divi-opt %s --divi-partition="algorithm=heft contention=shared inputs=2" --divi-verify-plan --divi-outline --divi-verify-plan
 // RUN: divi-opt %s --divi-partition="algorithm=slicegraph objective=pipeline contention=exclusive" --divi-verify-plan --divi-outline --divi-verify-plan | FileCheck %s --check-prefix=PIPELINE
 
-// Without contention, nothing is said.
+// Without contention, there are no times of transfers.
 // RUN: divi-opt %s --divi-partition="algorithm=heft contention=off" --divi-verify-plan | FileCheck %s --check-prefix=OFF
-// What was said before goes when it is planned anew.
+// Times of an earlier plan are removed by planning again.
 // RUN: divi-opt %t.planned.mlir --divi-partition="algorithm=heft contention=off" --divi-verify-plan | FileCheck %s --check-prefix=OFF
 
-// Without a bus, contention changes nothing, and that is said.
+// Without a bus, contention has no effect, with a warning.
 // RUN: sed 's/, bus = "[a-z]*"//' %s | divi-opt - --divi-partition="algorithm=heft contention=exclusive" --divi-verify-plan -o /dev/null 2>&1 | FileCheck %s --check-prefix=NO-BUS
 
-// Who makes links of stages faster has another problem: what was proven for the old one does not count for the tasks, either.
+// With faster links in an outlined plan, the problem is another one: the bound is not proven for the inlined tasks either.
 // RUN: sed 's/bandwidth = 1.000000e+09/bandwidth = 1.000000e+10/' %t.outlined.mlir > %t.faster.mlir
 // RUN: divi-opt %t.faster.mlir --divi-inline-stages --divi-verify-plan -o /dev/null 2>&1 | FileCheck %s --check-prefix=FASTER
 
-// Nor does it for stages where somebody has made a task cheaper on a device that does not run it.
+// Nor is it for stages with a task that became cheaper on a device that does not run it.
 // RUN: sed 's/1 = 50.0/1 = 5.0/' %t.outlined.mlir > %t.cheaper.mlir
 // RUN: divi-opt %t.cheaper.mlir --divi-verify-plan -o /dev/null 2>&1 | FileCheck %s --check-prefix=CHEAPER
 
-// Who edits times so that two transfers have a bus at once is told.
+// Edited times that make two transfers overlap on a bus are rejected.
 // RUN: sed 's/@gpu1, start = 5.0, end = 10.0/@gpu1, start = 4.0, end = 9.0/' %t.planned.mlir > %t.times.mlir
 // RUN: not divi-opt %t.times.mlir --divi-verify-plan 2>&1 | FileCheck %s --check-prefix=TIMES
-// Who edits a placement is told what it is worth, and transfers have new times then.
+// An edited placement is reported with its new value, and transfers get new times.
 // RUN: sed 's/divi.device = @gpu1/divi.device = @gpu0/' %t.planned.mlir > %t.edited.mlir
 // RUN: divi-opt %t.edited.mlir --divi-verify-plan --divi-outline --divi-verify-plan 2>&1 | FileCheck %s --check-prefix=EDITED
-// Small stages are merged where they have neighbours; here is none.
+// Small stages are merged with neighbors; here there are none.
 // RUN: divi-opt %t.planned.mlir --divi-outline="min-stage-ops=2" --divi-verify-plan 2>&1 | FileCheck %s --check-prefix=MERGE
 
-// Links move 1000 bytes a microsecond after one of latency: tensor<1x1000xf32> takes 5 us.
+// Links transfer 1000 bytes per microsecond after a latency of 1 us: tensor<1x1000xf32> takes 5 us.
 module {
   divi.device @cpu0 {kind = "cpu", memory = 100000 : i64, batch_sizes = [1, 2]}
   divi.device @gpu0 {kind = "cuda", memory = 100000 : i64, batch_sizes = [1, 2]}
@@ -80,7 +80,7 @@ module {
 // QUEUE: func.func @main
 // QUEUE-SAME: divi.moves
 
-// A pipeline's transfers have no times of their own.
+// The transfers of a pipeline have no times.
 // PIPELINE: contention = "exclusive"
 // PIPELINE-NOT: divi.moves
 // PIPELINE: divi.transfer
@@ -91,11 +91,11 @@ module {
 
 // TIMES: error: the move of argument 0 from @cpu0 to @gpu1 starts at 4 us on bus "down", where the move of argument 0 from @cpu0 to @gpu0 is until 5 us: start it 1 us later
 
-// EDITED: warning: the placement was edited since it was planned: latency is 72 us now (it was 27 us)
+// EDITED: warning: the placement was edited after planning: latency is now 72 us (was 27 us)
 // EDITED: value = 7.200000e+01 : f64
 
-// MERGE: warning: 3 stages have fewer than 2 tasks: no other stage can take them in
+// MERGE: warning: 3 stages have fewer than 2 tasks and cannot be merged into others
 // MERGE: value = 2.700000e+01 : f64
-// NO-BUS: warning: contention exclusive changes nothing, as no divi.link has a bus: give one name to links that share something
-// CHEAPER: warning: costs, devices or constraints were changed since it was planned: latency is 27 us now (it was 27 us), and the bound of {{[0-9.]+}} us is not proven for it; divi-inline-stages goes on from there with another, divi-partition plans anew
-// FASTER: warning: costs, devices or constraints were changed since it was planned: what was proven does not count any more, the bound is {{[0-9.]+}} us now
+// NO-BUS: warning: contention exclusive has no effect, as no divi.link has a bus: set the same bus on links that share one
+// CHEAPER: warning: costs, devices or constraints have changed since planning: latency is now 27 us (was 27 us), and the bound of {{[0-9.]+}} us is no longer proven; divi-inline-stages continues with another bound, divi-partition plans again
+// FASTER: warning: costs, devices or constraints have changed since planning: the proven bound no longer holds, the bound is now {{[0-9.]+}} us

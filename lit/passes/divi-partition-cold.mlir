@@ -6,12 +6,12 @@
 // RUN: divi-opt %s --divi-partition="algorithm=sortinghat contention=shared cold=true iterations=50" --divi-verify-plan --divi-outline --divi-verify-plan | FileCheck %s --check-prefix=SORTINGHAT
 // RUN: divi-opt %s --divi-partition="algorithm=sortinghat cold=true iterations=50" --divi-verify-plan --divi-outline --divi-verify-plan --divi-inline-stages --divi-verify-plan | FileCheck %s --check-prefix=SORTINGHAT
 
-// All that was copied is still there: as warm as can be.
+// All copied parameters are still resident.
 // RUN: divi-opt %s --divi-partition="algorithm=heft contention=exclusive resident=1.0" --divi-verify-plan --divi-outline --divi-verify-plan | FileCheck %s --check-prefix=RESIDENT
-// A new start forgets that.
+// A new cold start removes residency.
 // RUN: divi-opt %s --divi-partition="algorithm=heft contention=exclusive resident=1.0" --divi-partition="algorithm=heft cold=true" --divi-verify-plan | FileCheck %s
 
-// Whoever moves a task would have to move its parameters.
+// Moving a task by hand would require new copies of its parameters.
 // RUN: sed '0,/divi.device = @gpu0/s//divi.device = @cpu0/' %t.planned.mlir > %t.edited.mlir
 // RUN: not divi-opt %t.edited.mlir --divi-verify-plan 2>&1 | FileCheck %s --check-prefix=EDITED
 // RUN: not divi-opt %t.edited.mlir --divi-outline 2>&1 | FileCheck %s --check-prefix=OUTLINED
@@ -24,7 +24,7 @@
 // RUN: not divi-opt %s --plan=%t.json --partition 2>&1 | FileCheck %s --check-prefix=WARM
 // RUN: not divi-opt %s --partition --resident=1.5 2>&1 | FileCheck %s --check-prefix=OPTION
 
-// Links move 1000 bytes a microsecond after one of latency: an input takes 5 us, 20 us of parameters 21.
+// Links transfer 1000 bytes per microsecond after a latency of 1 us: an input takes 5 us, the parameters 21 us.
 module {
   divi.device @cpu0 {kind = "cpu", memory = 100000 : i64}
   divi.device @gpu0 {kind = "cuda", memory = 100000 : i64}
@@ -56,11 +56,11 @@ module {
 // RESIDENT-NOT: divi.copies
 // RESIDENT: divi.resident = @gpu0
 
-// EDITED: error: was edited since it was planned, and parameters are copied to where they were needed then: run divi-partition again
+// EDITED: error: was edited after planning, and its copies of parameters are for the old placement: run divi-partition again
 // OUTLINED: error: the plan does not hold:
-// MERGE: error: stages are not merged where parameters come with the input (a cold start): leave the smallest size of stages out
+// MERGE: error: stages cannot be merged in a cold start (parameters arrive with the input); remove the minimum size of stages
 // PIPELINE: error: a cold start is for one input, objective latency, not pipeline
-// SHARE: error: resident is 1.5: it must be a share from 0 to 1
-// REPLAY: error: a plan for parameters that are still there is not replayed, as which these are follows from the plan before: leave the plan or resident out
+// SHARE: error: resident is 1.5: it must be a fraction from 0 to 1
+// REPLAY: error: a plan with resident parameters cannot be replayed, because these follow from the previous plan: remove plan or resident
 // WARM: error: the plan is for another problem: the tasks are the same, but times, sizes, devices, links or constraints are not
 // OPTION: error: --resident must be a share from 0 to 1

@@ -1,6 +1,6 @@
 // RUN: divi-opt %s --split-input-file --verify-diagnostics --divi-partition
 
-// Tests that there must be devices.
+// Tests that a module must have devices.
 // expected-error @below {{has no divi.device: run divi-annotate-cost first, which declares those of a system}}
 module {
   func.func @main(%x: tensor<1x25xf32>) -> tensor<1x25xf32> {
@@ -23,7 +23,7 @@ module {
 
 // -----
 
-// Tests that a device that nothing runs on is named.
+// Tests that an idle device is reported.
 // expected-warning @below {{@cpu1 is left idle: no task runs there in this plan}}
 module {
   divi.device @cpu0 {kind = "cpu", memory = 1000000 : i64}
@@ -38,7 +38,7 @@ module {
 
 // -----
 
-// Tests that what only the host supports is named.
+// Tests that operators that only the host supports are reported.
 module {
   divi.device @cpu0 {kind = "cpu", memory = 1000000 : i64}
   divi.device @gpu0 {kind = "cuda", memory = 1000000 : i64}
@@ -55,7 +55,7 @@ module {
 
 // -----
 
-// Tests that a plan that was made explicit is not planned again.
+// Tests that an outlined plan cannot be planned again.
 module {
   divi.device @cpu0 {kind = "cpu", memory = 1000000 : i64}
   func.func private @main.cpu0.0(tensor<1x25xf32>) -> tensor<1x25xf32>

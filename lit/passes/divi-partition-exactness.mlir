@@ -1,11 +1,11 @@
-// By default several devices are used only for gains that predictions can tell: 5 % where times are estimated, 3 % where nine in
-// ten were measured, 2 % where all were. Here two devices gain 3.5 %.
+// By default, several devices are used only for gains above the accuracy of predictions: 5 % if times are estimated, 3
+// % if nine in ten are measured, 2 % if all are. Here two devices gain 3.5 %.
 // RUN: sed -e 's/MEASURED/0/' -e 's/GUESSED/3/' %s | divi-opt --divi-partition --divi-verify-plan 2>&1 | FileCheck %s --check-prefix=ONE
 // RUN: sed -e 's/MEASURED/27/' -e 's/GUESSED/3/' %s | divi-opt --divi-partition --divi-verify-plan 2>&1 | FileCheck %s --check-prefix=TWO
 // RUN: sed -e 's/MEASURED/3/' -e 's/GUESSED/0/' %s | divi-opt --divi-partition --divi-verify-plan 2>&1 | FileCheck %s --check-prefix=TWO
 // RUN: sed -e 's/MEASURED/0/' -e 's/GUESSED/3/' %s | divi-opt --divi-partition="min-gain=0" --divi-verify-plan 2>&1 | FileCheck %s --check-prefix=TWO
 // RUN: sed -e 's/MEASURED/3/' -e 's/GUESSED/0/' %s | divi-opt --divi-partition="min-gain=0.04" --divi-verify-plan 2>&1 | FileCheck %s --check-prefix=ASKED
-// Costs that somebody has written are taken for exact.
+// Costs written by hand are assumed to be exact.
 // RUN: sed -e 's/attributes {.*} {/{/' %s | divi-opt --divi-partition --divi-verify-plan 2>&1 | FileCheck %s --check-prefix=TWO
 
 module attributes {divi.costs = {cpu0 = {measured = MEASURED : i64, interpolated = 0 : i64, estimated = GUESSED : i64}}} {
@@ -21,11 +21,11 @@ module attributes {divi.costs = {cpu0 = {measured = MEASURED : i64, interpolated
   }
 }
 
-// ONE: warning: one device is used: several would gain 3.5 %, less than the 5.0 % that estimated times are exact to; min-gain=0 uses several all the same
+// ONE: warning: one device is used: several would gain 3.5 %, less than the 5.0 % accuracy of estimated times; min-gain=0 uses several anyway
 // ONE: value = 1.000000e+02
 // ONE-COUNT-3: divi.device = @cpu0
 
 // TWO-NOT: one device is used
 // TWO: "onnx.Abs"{{.*}}divi.device = @gpu0
 
-// ASKED: warning: one device is used: several would gain 3.5 %, less than the 4.0 % that min-gain asks for
+// ASKED: warning: one device is used: several would gain 3.5 %, less than the 4.0 % that min-gain requires

@@ -1,14 +1,14 @@
-// A lookup reads some rows of its table: in a cold start it need not wait for all of them to be copied.
+// A lookup reads some rows of its table: in a cold start it need not wait until the whole table is copied.
 // RUN: divi-opt %s --divi-annotate-cost=system=cpu+h200 -o %t.costs.mlir
 // RUN: FileCheck %s --check-prefix=COSTS < %t.costs.mlir
 // RUN: divi-opt %t.costs.mlir --divi-partition="pin=*=gpu0 cold=true iterations=100" --divi-verify-plan -o %t.mlir
 // RUN: FileCheck %s < %t.mlir
 // RUN: divi-opt %t.mlir --divi-outline --divi-verify-plan --divi-inline-stages --divi-verify-plan | FileCheck %s
 
-// Who says that all of the table is read has to copy it.
+// If all of the table is read, it has to be copied.
 // RUN: sed 's/divi.read_weight_bytes = [0-9]* : i64, //' %t.costs.mlir | divi-opt - --divi-partition="pin=*=gpu0 cold=true iterations=100" --divi-verify-plan | FileCheck %s --check-prefix=ALL
 
-// Costs of another machine replace those that are there.
+// Costs of another machine replace existing ones.
 // RUN: divi-opt %t.costs.mlir --divi-annotate-cost=system=cpu-2 | FileCheck %s --check-prefix=COSTS
 module {
   func.func @main(%rows: tensor<16xi64>) -> tensor<16x256xf32> {

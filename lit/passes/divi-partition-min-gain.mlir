@@ -1,4 +1,4 @@
-// Several devices are used only where that gains what is asked for; what was proven of all plans holds for the one that is taken.
+// Several devices are used only for the requested gain; the bound of the problem also holds for the plan on one device.
 // RUN: divi-opt %s --divi-partition="min-gain=3.0" --divi-verify-plan 2>&1 | FileCheck %s --check-prefix=TWO
 // RUN: divi-opt %s --divi-partition="min-gain=3.2" --divi-verify-plan 2>&1 | FileCheck %s --check-prefix=ONE
 // RUN: divi-opt %s --divi-partition="min-gain=10 pin=slow=gpu0" --divi-verify-plan 2>&1 | FileCheck %s --check-prefix=PINNED
@@ -30,21 +30,21 @@ module {
 // TWO: value = 1.220000e+01
 // TWO: "onnx.Abs"{{.*}}divi.device = @gpu0
 
-// ONE: warning: one device is used: several would gain 309.8 %, less than the 320.0 % that min-gain asks for
+// ONE: warning: one device is used: several would gain 309.8 %, less than the 320.0 % that min-gain requires
 // ONE: warning: @gpu0 is left idle
 // ONE: bound = 1.220000e+01{{.*}}value = 5.000000e+01
 // ONE-COUNT-3: divi.device = @cpu0
 
-// The one device is one that pins allow.
+// Pins restrict the choice of the one device.
 // PINNED: warning: one device is used: several would gain 327.9 %
 // PINNED-COUNT-3: divi.device = @gpu0
 
-// What pins keep on two devices stays there.
+// Tasks that pins keep on two devices stay there.
 // APART-NOT: one device is used
 // APART: "onnx.Abs"{{.*}}divi.device = @gpu0
 // APART: "onnx.Neg"{{.*}}divi.device = @cpu0
 
-// What uses one device anyway says nothing of others.
+// A plan that uses one device anyway causes no warning.
 // THERE-NOT: one device is used
 // THERE-COUNT-3: divi.device = @gpu0
 
@@ -59,6 +59,6 @@ module {
 // STAGE: warning: one device is used: several would gain
 // STAGE-COUNT-3: divi.device = @cpu0
 
-// REPLAY: error: a plan that is replayed uses the devices that it uses: leave the plan or min-gain out
-// NEGATIVE: min-gain must be a share from 0 on, as 0.05 for 5 %
-// UNREAD: --min-gain is for plans, and nothing is planned: add --partition, or leave it out
+// REPLAY: error: min-gain cannot change the devices of a replayed plan: remove plan or min-gain
+// NEGATIVE: min-gain must be a non-negative fraction, such as 0.05 for 5 %
+// UNREAD: --min-gain requires a plan; add --partition, or remove it

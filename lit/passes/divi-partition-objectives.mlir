@@ -3,7 +3,7 @@
 // RUN: divi-opt %s --divi-partition="objective=pipeline pipeline-cost=overlap allow-shared-devices algorithm=anneal iterations=50 seed=7" | FileCheck %s --check-prefix=OVERLAP
 // RUN: divi-opt %s --divi-partition="algorithm=heft pin=slow=cpu0 exclude=f*st=cpu0 colocate=fast=g,last=g" | FileCheck %s --check-prefix=OPTIONS
 
-// Tests that queued inputs are cut into batches, a pipeline into stages, and that options reach the planner.
+// Tests that queued inputs are split into batches, a pipeline into stages, and that options are passed to the planner.
 module {
   divi.device @cpu0 {kind = "cpu", memory = 1000000 : i64, batch_sizes = [1, 2, 3, 4]}
   divi.device @gpu0 {kind = "cuda", memory = 1000000 : i64, batch_sizes = [1, 2, 4]}

@@ -6,7 +6,7 @@
 // RUN: not divi-opt %s --divi-print-costs=limit=-1 2>&1 | FileCheck %s --check-prefix=NEGATIVE
 // RUN: not divi-opt %s --divi-print-costs=output=/no/such/folder/x 2>&1 | FileCheck %s --check-prefix=WRITE
 
-// Tests that the hottest task comes first, and what limits it where; a device that does not run a task has no time.
+// Tests that the most expensive task comes first, with its bound on each device; a device that cannot run a task has no time.
 // TEXT:      task   kind       share  MFLOP     kB  cpu0 (us)    bound  gpu0 (us)   bound
 // TEXT-NEXT: where  Custom     75.0%  0.000  0.036       30.0  compute          -
 // TEXT-NEXT: conv   conv_relu  25.0%  2.000  3.000      100.0  compute       10.0  memory

@@ -2,7 +2,7 @@
 // RUN: divi-opt %s --divi-rebase-weights | FileCheck %s --check-prefix=SAME
 // RUN: divi-opt %s --divi-rebase-weights='from=models to=out/ir' --divi-rebase-weights='from=out/ir to=models' | FileCheck %s --check-prefix=SAME
 
-// Tests that paths hold from the new folder, and nothing else changes; files need not be there.
+// Tests that paths are relative to the new folder, and nothing else changes; files need not exist.
 // CHECK-LABEL: func.func @main
 // CHECK-NEXT:    onnx.Constant #divi.external<"../../models/w.bin", offset = 4, length = 8> : tensor<2xf32> {onnx_node_name = "w"}
 // CHECK-NEXT:    onnx.Constant #divi.external<"w.bin", offset = 0, length = 8> : tensor<2xf32>

@@ -2,7 +2,7 @@
 // RUN: divi-opt %s --split-input-file --divi-rebatch=batch=2 2>&1 >/dev/null | FileCheck %s --check-prefix=WARNING
 // WARNING-COUNT-9: warning: mixes the inputs of a batch, so it runs once for each: 
 
-// Tests that operators that mix inputs are named and unrolled; one that takes what another made takes it run by run.
+// Tests that operators that mix inputs are reported and unrolled; results of one are passed to another run by run.
 // CHECK-LABEL: func.func @mixing(
 // CHECK-SAME:    %[[X:.*]]: tensor<2x3xf32>) -> tensor<2x3xf32>
 // CHECK-DAG:     %[[ZERO:.*]] = onnx.Constant dense<0> : tensor<1xi64>
@@ -28,7 +28,7 @@ module {
 
 // -----
 
-// Tests that a result without the batch's axis is put together on the first, and that the batch goes on from there.
+// Tests that results without the batch's axis are concatenated on the first, and that the batch is followed from there.
 // CHECK-LABEL: func.func @reduced(
 // CHECK:         "onnx.ReduceMax"{{.*}} -> tensor<3xf32>
 // CHECK:         "onnx.ReduceMax"{{.*}} -> tensor<3xf32>
@@ -46,7 +46,7 @@ module {
 
 // -----
 
-// Tests that scalars stay apart, that what uses them runs as often, and that they get an axis if they are returned.
+// Tests that scalars stay separate, that their users are unrolled, and that they get an axis if they are returned.
 // CHECK-LABEL: func.func @scalars(
 // CHECK-SAME:    -> (tensor<2x3xf32>, tensor<2xf32>)
 // CHECK:         %[[A:.*]] = "onnx.ReduceMax"{{.*}} -> tensor<f32>
@@ -69,7 +69,7 @@ module {
 
 // -----
 
-// Tests that a cluster runs as a whole as often as one of its members has to.
+// Tests that a cluster is unrolled as a whole if one of its members has to be.
 // CHECK-LABEL: func.func @cluster(
 // CHECK:         divi.cluster "c"(%{{.*}} : tensor<1x3xf32>) -> tensor<1x3xf32>
 // CHECK:           "onnx.Relu"{{.*}} -> tensor<1x3xf32>
@@ -91,7 +91,7 @@ module {
 
 // -----
 
-// Tests that what divi does not know, and calls, run as often; the function that is called stays as it is.
+// Tests that unknown operators and calls are unrolled; the callee is not changed.
 // CHECK-LABEL: func.func private @f(
 // CHECK-SAME:    tensor<1x3xf32>) -> tensor<1x3xf32>
 // CHECK-LABEL: func.func @unknown(
@@ -112,7 +112,7 @@ module {
 
 // -----
 
-// Tests that subgraphs take their part of what they use from outside.
+// Tests that subgraphs use slices of values from outside.
 // CHECK-LABEL: func.func @subgraph(
 // CHECK:         %[[A:.*]] = "onnx.Slice"
 // CHECK:         %[[B:.*]] = "onnx.Slice"
@@ -136,7 +136,7 @@ module {
 
 // -----
 
-// Tests that the runs of a batch that is merged with what is in front of it are taken apart where they are.
+// Tests that the runs of a batch that is merged with preceding dimensions are sliced correctly.
 // CHECK-LABEL: func.func @merged(
 // CHECK:         "onnx.Reshape"{{.*}} : (tensor<10x3xf32>, tensor<3xi64>) -> tensor<5x2x3xf32>
 // CHECK:         "onnx.Slice"{{.*}} : (tensor<5x2x3xf32>, {{.*}}) -> tensor<5x1x3xf32>
@@ -155,7 +155,7 @@ module {
 
 // -----
 
-// Tests that scalars are moved one by one, and given to clusters one by one.
+// Tests that scalars are transferred, and passed to clusters, one by one.
 // CHECK-LABEL: func.func @moved(
 // CHECK-COUNT-2: divi.transfer %{{.*}} from @cpu0 to @gpu0 : tensor<f32>
 // CHECK-COUNT-2: divi.cluster "c"(%{{.*}}, %{{.*}} : tensor<1x3xf32>, tensor<f32>) -> tensor<1x3xf32>
@@ -180,7 +180,7 @@ module {
 
 // -----
 
-// Tests that a cluster inside one that runs as often is as it was.
+// Tests that a cluster inside an unrolled one is unchanged.
 // CHECK-LABEL: func.func @nested(
 // CHECK-COUNT-2: divi.cluster "outer"(%{{.*}} : tensor<1x3xf32>) -> tensor<1x3xf32>
 // CHECK:         "onnx.Concat"{{.*}} -> tensor<2x3xf32>

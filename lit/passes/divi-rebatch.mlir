@@ -1,8 +1,8 @@
 // RUN: divi-opt %s --split-input-file --divi-rebatch=batch=4 | FileCheck %s
 // RUN: divi-opt %s --split-input-file --divi-rebatch=batch=2 | divi-opt --split-input-file --divi-rebatch=batch=4 | FileCheck %s --check-prefix=TWICE
 
-// Tests that the batch goes from the first argument to all that are as large in front, and through elementwise operators;
-// what is the same for all inputs stays as it is.
+// Tests that the batch is followed from all arguments whose first dimension has its size through element-wise
+// operators; values that all inputs share are unchanged.
 // CHECK-LABEL: func.func @arguments(
 // CHECK-SAME:    %{{.*}}: tensor<4x8xf32>, %{{.*}}: tensor<4xi64>, %{{.*}}: tensor<8xf32>, %{{.*}}: tensor<f32>) -> (tensor<4x8xf32>, tensor<8xf32>)
 // CHECK:         "onnx.Add"{{.*}} : (tensor<4x8xf32>, tensor<8xf32>) -> tensor<4x8xf32>
@@ -18,8 +18,8 @@ func.func @arguments(%x: tensor<1x8xf32>, %y: tensor<1xi64>, %z: tensor<8xf32>, 
 
 // -----
 
-// Tests that shapes that name the batch change, that a batch is followed into a dimension that it is merged with, and that
-// operators that share a constant get what each needs.
+// Tests that shapes that contain the batch size change, that a batch is followed into a dimension that it is merged
+// with, and that operators that share a constant get the elements that each needs.
 // CHECK-LABEL: func.func @shapes(
 // CHECK:         %[[MERGED:.*]] = onnx.Constant dense<[20, 6]> : tensor<2xi64>
 // CHECK:         "onnx.Reshape"(%{{.*}}, %[[MERGED]]) {{.*}} -> tensor<20x6xf32>
@@ -45,7 +45,7 @@ func.func @shapes(%x: tensor<1x5x6xf32>, %w: tensor<6x6xf32>, %t: tensor<5x6xf32
 
 // -----
 
-// Tests that a batch merged with the sequence in front of it is followed as well.
+// Tests that a batch merged with the preceding sequence is followed as well.
 // CHECK-LABEL: func.func @sequence_first(
 // CHECK:         "onnx.Transpose"{{.*}} -> tensor<5x4x6xf32>
 // CHECK:         "onnx.Reshape"{{.*}} -> tensor<20x6xf32>
@@ -69,7 +69,7 @@ func.func @sequence_first(%x: tensor<1x5x6xf32>, %w: tensor<6x6xf32>) -> tensor<
 
 // -----
 
-// Tests that what is the same for all inputs is repeated where it does not broadcast.
+// Tests that values that all inputs share are repeated if they do not broadcast.
 // CHECK-LABEL: func.func @class_token(
 // CHECK:         %[[TIMES:.*]] = onnx.Constant dense<[4, 1, 1]> : tensor<3xi64>
 // CHECK:         %[[TOKENS:.*]] = "onnx.Tile"(%{{.*}}, %[[TIMES]]) {onnx_node_name = "token#repeat"} : (tensor<1x1x6xf32>, tensor<3xi64>) -> tensor<4x1x6xf32>
@@ -82,7 +82,7 @@ func.func @class_token(%x: tensor<1x5x6xf32>) -> tensor<1x6x6xf32> {
 
 // -----
 
-// Tests that shape arithmetic that is not folded is that of one input, and that a Squeeze of the batch becomes a Reshape, which
+// Tests that unfolded shape arithmetic is that of one input, and that a Squeeze of the batch becomes a Reshape, which
 // is the same task.
 // CHECK-LABEL: func.func @arithmetic(
 // CHECK-NOT:     onnx.Shape
@@ -103,7 +103,7 @@ func.func @arithmetic(%x: tensor<1x3x4xf32>) -> (tensor<1x12xf32>, tensor<3x4xf3
 
 // -----
 
-// Tests that the batch is followed into clusters, and constants that come from outside change inside.
+// Tests that the batch is followed into clusters, and that constants from outside change inside.
 // CHECK-LABEL: func.func @clusters(
 // CHECK:         divi.cluster "c"(%{{.*}}, %{{.*}} : tensor<4x3x4xf32>, tensor<2xi64>) -> tensor<4x12xf32>
 // CHECK:         ^bb0(%[[X:.*]]: tensor<4x3x4xf32>, %{{.*}}: tensor<2xi64>):
@@ -124,7 +124,7 @@ func.func @clusters(%x: tensor<1x3x4xf32>) -> tensor<1x12xf32> {
 
 // -----
 
-// Tests that an open batch is fixed, and a batch of several inputs multiplied.
+// Tests that a dynamic batch is fixed, and a batch of several inputs multiplied.
 // CHECK-LABEL: func.func @open(%{{.*}}: tensor<4x3xf32>) -> tensor<4x3xf32>
 // CHECK-LABEL: func.func @two(%{{.*}}: tensor<4x3xf32>) -> tensor<2x6xf32>
 // CHECK:         onnx.Constant dense<[2, 6]>

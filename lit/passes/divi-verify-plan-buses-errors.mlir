@@ -1,9 +1,9 @@
 // RUN: divi-opt %s --split-input-file --divi-verify-plan --verify-diagnostics
 
-// Links move 1000 bytes a microsecond after one of latency: tensor<1000xf32> takes 5 us. Those to the GPUs are one bus, those
-// back another.
+// Links transfer 1000 bytes per microsecond after a latency of 1 us: tensor<1000xf32> takes 5 us. Those to the GPUs are
+// one bus, those back another.
 
-// Tests that two transfers do not have a bus at once.
+// Tests that two transfers must not use a bus at once.
 module attributes {divi.plan = {objective = "latency", value = 27.0 : f64, bound = 20.0 : f64, gap = 0.25925925925925924 : f64, bound_by = "path", algorithm = "heft", contention = "exclusive"}, divi.contention = "exclusive"} {
   divi.device @cpu0 {kind = "cpu", memory = 100000 : i64}
   divi.device @gpu0 {kind = "cuda", memory = 100000 : i64}
@@ -23,7 +23,7 @@ module attributes {divi.plan = {objective = "latency", value = 27.0 : f64, bound
 
 // -----
 
-// Tests that nothing moves before it is there.
+// Tests that a tensor must not be transferred before it is computed.
 module attributes {divi.plan = {objective = "latency", value = 27.0 : f64, bound = 20.0 : f64, gap = 0.25925925925925924 : f64, bound_by = "path", algorithm = "heft", contention = "exclusive"}, divi.contention = "exclusive"} {
   divi.device @cpu0 {kind = "cpu", memory = 100000 : i64}
   divi.device @gpu0 {kind = "cuda", memory = 100000 : i64}
@@ -33,7 +33,7 @@ module attributes {divi.plan = {objective = "latency", value = 27.0 : f64, bound
   divi.link @gpu0 -> @cpu0 {bandwidth = 1.0e9 : f64, latency = 1.0e-6 : f64, bus = "up"}
   divi.link @gpu1 -> @cpu0 {bandwidth = 1.0e9 : f64, latency = 1.0e-6 : f64, bus = "up"}
   func.func @main(%x: tensor<1000xf32>) -> tensor<1000xf32> attributes {divi.moves = [#divi.move<0, @cpu0 -> @gpu0, start = 0.0, end = 5.0>, #divi.move<0, @cpu0 -> @gpu1, start = 5.0, end = 10.0>]} {
-    // expected-error @below {{what 'onnx.Relu' op 'a' computes goes from @gpu0 to @cpu0 at 14 us, but is there at 15 us: move it 1 us later}}
+    // expected-error @below {{the result of 'onnx.Relu' op 'a' goes from @gpu0 to @cpu0 at 14 us, but is ready at 15 us: move it 1 us later}}
     %0 = "onnx.Relu"(%x) {onnx_node_name = "a", divi.cost = #divi.cost<@gpu0 = {1 = 10.0}>, divi.device = @gpu0, divi.start = 5.0 : f64, divi.moves = [#divi.move<0, @gpu0 -> @cpu0, start = 14.0, end = 19.0>]} : (tensor<1000xf32>) -> tensor<1000xf32>
     %1 = "onnx.Abs"(%x) {onnx_node_name = "b", divi.cost = #divi.cost<@gpu1 = {1 = 10.0}>, divi.device = @gpu1, divi.start = 10.0 : f64, divi.moves = [#divi.move<0, @gpu1 -> @cpu0, start = 20.0, end = 25.0>]} : (tensor<1000xf32>) -> tensor<1000xf32>
     %2 = "onnx.Add"(%0, %1) {onnx_node_name = "c", divi.cost = #divi.cost<@cpu0 = {1 = 2.0}>, divi.device = @cpu0, divi.start = 25.0 : f64} : (tensor<1000xf32>, tensor<1000xf32>) -> tensor<1000xf32>
@@ -43,7 +43,7 @@ module attributes {divi.plan = {objective = "latency", value = 27.0 : f64, bound
 
 // -----
 
-// Tests that a transfer takes as long as its bytes.
+// Tests that a transfer must be long enough for its bytes.
 module attributes {divi.plan = {objective = "latency", value = 27.0 : f64, bound = 20.0 : f64, gap = 0.25925925925925924 : f64, bound_by = "path", algorithm = "heft", contention = "exclusive"}, divi.contention = "exclusive"} {
   divi.device @cpu0 {kind = "cpu", memory = 100000 : i64}
   divi.device @gpu0 {kind = "cuda", memory = 100000 : i64}
@@ -53,7 +53,7 @@ module attributes {divi.plan = {objective = "latency", value = 27.0 : f64, bound
   divi.link @gpu0 -> @cpu0 {bandwidth = 1.0e9 : f64, latency = 1.0e-6 : f64, bus = "up"}
   divi.link @gpu1 -> @cpu0 {bandwidth = 1.0e9 : f64, latency = 1.0e-6 : f64, bus = "up"}
   func.func @main(%x: tensor<1000xf32>) -> tensor<1000xf32> attributes {divi.moves = [#divi.move<0, @cpu0 -> @gpu0, start = 0.0, end = 5.0>, #divi.move<0, @cpu0 -> @gpu1, start = 5.0, end = 10.0>]} {
-    // expected-error @below {{what 'onnx.Relu' op 'a' computes goes from @gpu0 to @cpu0 from 15 us until 19 us, but takes 5 us: let it take 1 us longer}}
+    // expected-error @below {{the result of 'onnx.Relu' op 'a' goes from @gpu0 to @cpu0 from 15 us until 19 us, but takes 5 us: let it take 1 us longer}}
     %0 = "onnx.Relu"(%x) {onnx_node_name = "a", divi.cost = #divi.cost<@gpu0 = {1 = 10.0}>, divi.device = @gpu0, divi.start = 5.0 : f64, divi.moves = [#divi.move<0, @gpu0 -> @cpu0, start = 15.0, end = 19.0>]} : (tensor<1000xf32>) -> tensor<1000xf32>
     %1 = "onnx.Abs"(%x) {onnx_node_name = "b", divi.cost = #divi.cost<@gpu1 = {1 = 10.0}>, divi.device = @gpu1, divi.start = 10.0 : f64, divi.moves = [#divi.move<0, @gpu1 -> @cpu0, start = 20.0, end = 25.0>]} : (tensor<1000xf32>) -> tensor<1000xf32>
     %2 = "onnx.Add"(%0, %1) {onnx_node_name = "c", divi.cost = #divi.cost<@cpu0 = {1 = 2.0}>, divi.device = @cpu0, divi.start = 25.0 : f64} : (tensor<1000xf32>, tensor<1000xf32>) -> tensor<1000xf32>
@@ -63,7 +63,7 @@ module attributes {divi.plan = {objective = "latency", value = 27.0 : f64, bound
 
 // -----
 
-// Tests that all that is read elsewhere moves.
+// Tests that every tensor that is read on another device must be transferred.
 module attributes {divi.plan = {objective = "latency", value = 27.0 : f64, bound = 20.0 : f64, gap = 0.25925925925925924 : f64, bound_by = "path", algorithm = "heft", contention = "exclusive"}, divi.contention = "exclusive"} {
   divi.device @cpu0 {kind = "cpu", memory = 100000 : i64}
   divi.device @gpu0 {kind = "cuda", memory = 100000 : i64}
@@ -73,7 +73,7 @@ module attributes {divi.plan = {objective = "latency", value = 27.0 : f64, bound
   divi.link @gpu0 -> @cpu0 {bandwidth = 1.0e9 : f64, latency = 1.0e-6 : f64, bus = "up"}
   divi.link @gpu1 -> @cpu0 {bandwidth = 1.0e9 : f64, latency = 1.0e-6 : f64, bus = "up"}
   func.func @main(%x: tensor<1000xf32>) -> tensor<1000xf32> attributes {divi.moves = [#divi.move<0, @cpu0 -> @gpu0, start = 0.0, end = 5.0>, #divi.move<0, @cpu0 -> @gpu1, start = 5.0, end = 10.0>]} {
-    // expected-error @below {{what 'onnx.Relu' op 'a' computes is read on @cpu0, but no divi.moves says when it goes there from @gpu0: add that, or run divi-partition}}
+    // expected-error @below {{the result of 'onnx.Relu' op 'a' is read on @cpu0, but no divi.moves lists its transfer from @gpu0: add one, or run divi-partition}}
     %0 = "onnx.Relu"(%x) {onnx_node_name = "a", divi.cost = #divi.cost<@gpu0 = {1 = 10.0}>, divi.device = @gpu0, divi.start = 5.0 : f64} : (tensor<1000xf32>) -> tensor<1000xf32>
     %1 = "onnx.Abs"(%x) {onnx_node_name = "b", divi.cost = #divi.cost<@gpu1 = {1 = 10.0}>, divi.device = @gpu1, divi.start = 10.0 : f64, divi.moves = [#divi.move<0, @gpu1 -> @cpu0, start = 20.0, end = 25.0>]} : (tensor<1000xf32>) -> tensor<1000xf32>
     %2 = "onnx.Add"(%0, %1) {onnx_node_name = "c", divi.cost = #divi.cost<@cpu0 = {1 = 2.0}>, divi.device = @cpu0, divi.start = 25.0 : f64} : (tensor<1000xf32>, tensor<1000xf32>) -> tensor<1000xf32>
@@ -83,7 +83,7 @@ module attributes {divi.plan = {objective = "latency", value = 27.0 : f64, bound
 
 // -----
 
-// Tests that nothing else does.
+// Tests that no other tensor may be transferred.
 module attributes {divi.plan = {objective = "latency", value = 27.0 : f64, bound = 20.0 : f64, gap = 0.25925925925925924 : f64, bound_by = "path", algorithm = "heft", contention = "exclusive"}, divi.contention = "exclusive"} {
   divi.device @cpu0 {kind = "cpu", memory = 100000 : i64}
   divi.device @gpu0 {kind = "cuda", memory = 100000 : i64}
@@ -93,7 +93,7 @@ module attributes {divi.plan = {objective = "latency", value = 27.0 : f64, bound
   divi.link @gpu0 -> @cpu0 {bandwidth = 1.0e9 : f64, latency = 1.0e-6 : f64, bus = "up"}
   divi.link @gpu1 -> @cpu0 {bandwidth = 1.0e9 : f64, latency = 1.0e-6 : f64, bus = "up"}
   func.func @main(%x: tensor<1000xf32>) -> tensor<1000xf32> attributes {divi.moves = [#divi.move<0, @cpu0 -> @gpu0, start = 0.0, end = 5.0>, #divi.move<0, @cpu0 -> @gpu1, start = 5.0, end = 10.0>]} {
-    // expected-error @below {{what 'onnx.Relu' op 'a' computes goes from @gpu0 to @gpu1, but is not read there: take the move away}}
+    // expected-error @below {{the result of 'onnx.Relu' op 'a' goes from @gpu0 to @gpu1, but is not read there: remove the move}}
     %0 = "onnx.Relu"(%x) {onnx_node_name = "a", divi.cost = #divi.cost<@gpu0 = {1 = 10.0}>, divi.device = @gpu0, divi.start = 5.0 : f64, divi.moves = [#divi.move<0, @gpu0 -> @cpu0, start = 15.0, end = 20.0>, #divi.move<0, @gpu0 -> @gpu1, start = 15.0, end = 20.0>]} : (tensor<1000xf32>) -> tensor<1000xf32>
     %1 = "onnx.Abs"(%x) {onnx_node_name = "b", divi.cost = #divi.cost<@gpu1 = {1 = 10.0}>, divi.device = @gpu1, divi.start = 10.0 : f64, divi.moves = [#divi.move<0, @gpu1 -> @cpu0, start = 20.0, end = 25.0>]} : (tensor<1000xf32>) -> tensor<1000xf32>
     %2 = "onnx.Add"(%0, %1) {onnx_node_name = "c", divi.cost = #divi.cost<@cpu0 = {1 = 2.0}>, divi.device = @cpu0, divi.start = 25.0 : f64} : (tensor<1000xf32>, tensor<1000xf32>) -> tensor<1000xf32>
@@ -103,7 +103,7 @@ module attributes {divi.plan = {objective = "latency", value = 27.0 : f64, bound
 
 // -----
 
-// Tests that a task waits until a transfer has ended.
+// Tests that a task must wait for the end of a transfer.
 // expected-error @below {{has a divi.plan whose value is 27 us, but its latency is 26 us: 1 us too much}}
 module attributes {divi.plan = {objective = "latency", value = 27.0 : f64, bound = 20.0 : f64, gap = 0.25925925925925924 : f64, bound_by = "path", algorithm = "heft", contention = "exclusive"}, divi.contention = "exclusive"} {
   divi.device @cpu0 {kind = "cpu", memory = 100000 : i64}
@@ -116,7 +116,7 @@ module attributes {divi.plan = {objective = "latency", value = 27.0 : f64, bound
   func.func @main(%x: tensor<1000xf32>) -> tensor<1000xf32> attributes {divi.moves = [#divi.move<0, @cpu0 -> @gpu0, start = 0.0, end = 5.0>, #divi.move<0, @cpu0 -> @gpu1, start = 5.0, end = 10.0>]} {
     %0 = "onnx.Relu"(%x) {onnx_node_name = "a", divi.cost = #divi.cost<@gpu0 = {1 = 10.0}>, divi.device = @gpu0, divi.start = 5.0 : f64, divi.moves = [#divi.move<0, @gpu0 -> @cpu0, start = 15.0, end = 20.0>]} : (tensor<1000xf32>) -> tensor<1000xf32>
     %1 = "onnx.Abs"(%x) {onnx_node_name = "b", divi.cost = #divi.cost<@gpu1 = {1 = 10.0}>, divi.device = @gpu1, divi.start = 10.0 : f64, divi.moves = [#divi.move<0, @gpu1 -> @cpu0, start = 20.0, end = 25.0>]} : (tensor<1000xf32>) -> tensor<1000xf32>
-    // expected-error @below {{'onnx.Add' op 'c' starts at 24 us on @cpu0, but what 'onnx.Abs' op 'b' computes is there at 25 us: start it 1 us later}}
+    // expected-error @below {{'onnx.Add' op 'c' starts at 24 us on @cpu0, but the result of 'onnx.Abs' op 'b' arrives at 25 us: start it 1 us later}}
     %2 = "onnx.Add"(%0, %1) {onnx_node_name = "c", divi.cost = #divi.cost<@cpu0 = {1 = 2.0}>, divi.device = @cpu0, divi.start = 24.0 : f64} : (tensor<1000xf32>, tensor<1000xf32>) -> tensor<1000xf32>
     return %2 : tensor<1000xf32>
   }
@@ -124,7 +124,7 @@ module attributes {divi.plan = {objective = "latency", value = 27.0 : f64, bound
 
 // -----
 
-// Tests that transfers that share a bus have time for all bytes.
+// Tests that transfers on a shared bus must be long enough for all bytes.
 module attributes {divi.plan = {objective = "latency", value = 26.0 : f64, bound = 20.0 : f64, gap = 0.23076923076923078 : f64, bound_by = "path", algorithm = "heft", contention = "shared"}, divi.contention = "shared"} {
   divi.device @cpu0 {kind = "cpu", memory = 100000 : i64}
   divi.device @gpu0 {kind = "cuda", memory = 100000 : i64}
@@ -133,7 +133,7 @@ module attributes {divi.plan = {objective = "latency", value = 26.0 : f64, bound
   divi.link @cpu0 -> @gpu1 {bandwidth = 1.0e9 : f64, latency = 1.0e-6 : f64, bus = "down"}
   divi.link @gpu0 -> @cpu0 {bandwidth = 1.0e9 : f64, latency = 1.0e-6 : f64, bus = "up"}
   divi.link @gpu1 -> @cpu0 {bandwidth = 1.0e9 : f64, latency = 1.0e-6 : f64, bus = "up"}
-  // expected-error @below {{the move of argument 0 from @cpu0 to @gpu1 ends at 8 us on bus "down", but with all that has to flow there until then it takes until 9 us: end it 1 us later}}
+  // expected-error @below {{the move of argument 0 from @cpu0 to @gpu1 ends at 8 us on bus "down", but with the other transfers there it cannot end before 9 us: end it 1 us later}}
   func.func @main(%x: tensor<1000xf32>) -> tensor<1000xf32> attributes {divi.moves = [#divi.move<0, @cpu0 -> @gpu0, start = 0.0, end = 5.0>, #divi.move<0, @cpu0 -> @gpu1, start = 0.0, end = 8.0>]} {
     %0 = "onnx.Relu"(%x) {onnx_node_name = "a", divi.cost = #divi.cost<@gpu0 = {1 = 10.0}>, divi.device = @gpu0, divi.start = 5.0 : f64, divi.moves = [#divi.move<0, @gpu0 -> @cpu0, start = 15.0, end = 20.0>]} : (tensor<1000xf32>) -> tensor<1000xf32>
     %1 = "onnx.Abs"(%x) {onnx_node_name = "b", divi.cost = #divi.cost<@gpu1 = {1 = 10.0}>, divi.device = @gpu1, divi.start = 9.0 : f64, divi.moves = [#divi.move<0, @gpu1 -> @cpu0, start = 19.0, end = 24.0>]} : (tensor<1000xf32>) -> tensor<1000xf32>
@@ -144,8 +144,8 @@ module attributes {divi.plan = {objective = "latency", value = 26.0 : f64, bound
 
 // -----
 
-// Tests that a plan is for the contention of its module.
-// expected-error @below {{has divi.contention "shared", but its divi.plan is for contention "exclusive": when transfers are follows from that, so run divi-partition again}}
+// Tests that a plan must be for the contention of its module.
+// expected-error @below {{has divi.contention "shared", but its divi.plan is for contention "exclusive": the times of transfers depend on it, so run divi-partition again}}
 module attributes {divi.plan = {objective = "latency", value = 27.0 : f64, bound = 20.0 : f64, gap = 0.25925925925925924 : f64, bound_by = "path", algorithm = "heft", contention = "exclusive"}, divi.contention = "shared"} {
   divi.device @cpu0 {kind = "cpu", memory = 100000 : i64}
   divi.device @gpu0 {kind = "cuda", memory = 100000 : i64}
@@ -164,8 +164,8 @@ module attributes {divi.plan = {objective = "latency", value = 27.0 : f64, bound
 
 // -----
 
-// Tests that a plan without contention is not one with it.
-// expected-error @below {{has divi.contention "exclusive", but its divi.plan is for contention "off": when transfers are follows from that, so run divi-partition again}}
+// Tests that a plan without contention is not valid under contention.
+// expected-error @below {{has divi.contention "exclusive", but its divi.plan is for contention "off": the times of transfers depend on it, so run divi-partition again}}
 module attributes {divi.plan = {objective = "latency", value = 27.0 : f64, bound = 20.0 : f64, gap = 0.25925925925925924 : f64, bound_by = "path", algorithm = "heft"}, divi.contention = "exclusive"} {
   divi.device @cpu0 {kind = "cpu", memory = 100000 : i64}
   divi.device @gpu0 {kind = "cuda", memory = 100000 : i64}
@@ -184,7 +184,7 @@ module attributes {divi.plan = {objective = "latency", value = 27.0 : f64, bound
 
 // -----
 
-// Tests that two transfers between stages do not have a bus at once.
+// Tests that two transfers between stages must not use a bus at once.
 module attributes {divi.plan = {objective = "latency", value = 27.0 : f64, bound = 20.0 : f64, gap = 0.25925925925925924 : f64, bound_by = "path", algorithm = "heft", contention = "exclusive"}, divi.contention = "exclusive"} {
   divi.device @cpu0 {kind = "cpu", memory = 100000 : i64}
   divi.device @gpu0 {kind = "cuda", memory = 100000 : i64}
@@ -220,7 +220,7 @@ module attributes {divi.plan = {objective = "latency", value = 27.0 : f64, bound
 
 // -----
 
-// Tests that they have time for all bytes where they share it.
+// Tests that they must be long enough for all bytes on a shared bus.
 module attributes {divi.plan = {objective = "latency", value = 26.0 : f64, bound = 20.0 : f64, gap = 0.23076923076923078 : f64, bound_by = "path", algorithm = "heft", contention = "shared"}, divi.contention = "shared"} {
   divi.device @cpu0 {kind = "cpu", memory = 100000 : i64}
   divi.device @gpu0 {kind = "cuda", memory = 100000 : i64}
@@ -243,7 +243,7 @@ module attributes {divi.plan = {objective = "latency", value = 26.0 : f64, bound
   }
   func.func @main(%x: tensor<1000xf32>) -> tensor<1000xf32> {
     %0 = divi.transfer %x from @cpu0 to @gpu0 {divi.end = 5.0 : f64, divi.start = 0.0 : f64} : tensor<1000xf32>
-    // expected-error @below {{the transfer of argument 0 from @cpu0 to @gpu1 ends at 8.5 us on bus "down", but with all that has to flow there until then it takes until 9 us: end it 0.5 us later}}
+    // expected-error @below {{the transfer of argument 0 from @cpu0 to @gpu1 ends at 8.5 us on bus "down", but with the other transfers there it cannot end before 9 us: end it 0.5 us later}}
     %1 = divi.transfer %x from @cpu0 to @gpu1 {divi.end = 8.5 : f64, divi.start = 0.0 : f64} : tensor<1000xf32>
     %2 = divi.launch @main.gpu0.0(%0) on @gpu0 {divi.start = 5.0 : f64} : (tensor<1000xf32>) -> tensor<1000xf32>
     %3 = divi.launch @main.gpu1.0(%1) on @gpu1 {divi.start = 9.0 : f64} : (tensor<1000xf32>) -> tensor<1000xf32>
@@ -256,7 +256,7 @@ module attributes {divi.plan = {objective = "latency", value = 26.0 : f64, bound
 
 // -----
 
-// Tests that it is said when a transfer ends.
+// Tests that a transfer must have an end.
 module attributes {divi.plan = {objective = "latency", value = 27.0 : f64, bound = 20.0 : f64, gap = 0.25925925925925924 : f64, bound_by = "path", algorithm = "heft", contention = "exclusive"}, divi.contention = "exclusive"} {
   divi.device @cpu0 {kind = "cpu", memory = 100000 : i64}
   divi.device @gpu0 {kind = "cuda", memory = 100000 : i64}
@@ -292,7 +292,7 @@ module attributes {divi.plan = {objective = "latency", value = 27.0 : f64, bound
 
 // -----
 
-// Tests that a transfer between stages takes as long as its bytes.
+// Tests that a transfer between stages must be long enough for its bytes.
 module attributes {divi.plan = {objective = "latency", value = 27.0 : f64, bound = 20.0 : f64, gap = 0.25925925925925924 : f64, bound_by = "path", algorithm = "heft", contention = "exclusive"}, divi.contention = "exclusive"} {
   divi.device @cpu0 {kind = "cpu", memory = 100000 : i64}
   divi.device @gpu0 {kind = "cuda", memory = 100000 : i64}

@@ -3,10 +3,10 @@
 // RUN: divi-opt %s --split-input-file --divi-verify-plan > %t.after
 // RUN: cmp %t.before %t.after
 
-// Links move 1000 bytes a microsecond after one of latency: tensor<1000xf32> takes 5 us. Those to the GPUs are one bus, those
-// back another.
+// Links transfer 1000 bytes per microsecond after a latency of 1 us: tensor<1000xf32> takes 5 us. Those to the GPUs are
+// one bus, those back another.
 
-// Tests that the two transfers of the input have the bus one after the other, and those of the results: 5 + 5 + 10 + 5 + 2.
+// Tests that the two transfers of the input use the bus one after the other, and so do those of the results: 5 + 5 + 10 + 5 + 2.
 module attributes {divi.plan = {objective = "latency", value = 27.0 : f64, bound = 20.0 : f64, gap = 0.25925925925925924 : f64, bound_by = "path", algorithm = "heft", contention = "exclusive"}, divi.contention = "exclusive"} {
   divi.device @cpu0 {kind = "cpu", memory = 100000 : i64}
   divi.device @gpu0 {kind = "cuda", memory = 100000 : i64}
@@ -60,7 +60,7 @@ module attributes {divi.plan = {objective = "latency", value = 27.0 : f64, bound
 
 // -----
 
-// Tests that two transfers side by side take as long as both, but for latency, in which nothing flows: 9 + 10 + 5 + 2.
+// Tests that two concurrent transfers take the sum of their times, without the second latency: 9 + 10 + 5 + 2.
 module attributes {divi.plan = {objective = "latency", value = 26.0 : f64, bound = 20.0 : f64, gap = 0.23076923076923078 : f64, bound_by = "path", algorithm = "heft", contention = "shared"}, divi.contention = "shared"} {
   divi.device @cpu0 {kind = "cpu", memory = 100000 : i64}
   divi.device @gpu0 {kind = "cuda", memory = 100000 : i64}
@@ -114,8 +114,8 @@ module attributes {divi.plan = {objective = "latency", value = 26.0 : f64, bound
 
 // -----
 
-// Tests that a bus of a pipeline takes all that goes over it, which is more than a device takes here: 5 + 5 on each bus,
-// 5 + 20 + 5 in the first stage.
+// Tests that a bus of a pipeline takes the sum of its transfers, which is more than a device takes here: 5 + 5 on each
+// bus, 5 + 20 + 5 in the first stage.
 module attributes {divi.plan = {objective = "pipeline", value = 17.0 : f64, bound = 17.0 : f64, gap = 0.0 : f64, bound_by = "path", algorithm = "heft", k = 3 : i64, pipeline_cost = "serial", contention = "exclusive"}, divi.contention = "exclusive"} {
   divi.device @cpu0 {kind = "cpu", memory = 100000 : i64}
   divi.device @gpu0 {kind = "cuda", memory = 100000 : i64}

@@ -1,4 +1,4 @@
-// Tests that neighbours that happen to cost the same are not taken for one task that runs once for each input.
+// Tests that neighbors that happen to have the same cost are not mistaken for one unrolled task.
 // RUN: divi-opt %s --divi-partition="algorithm=heft inputs=2" --divi-outline --divi-verify-plan | FileCheck %s
 
 module {

@@ -1,8 +1,8 @@
 // RUN: divi-opt %s --split-input-file --divi-verify-plan --verify-diagnostics
 
-// Links move 1000 bytes a microsecond after one of latency: the input takes 5 us, the parameters 21.
+// Links transfer 1000 bytes per microsecond after a latency of 1 us: the input takes 5 us, the parameters 21 us.
 
-// Tests that a task waits for its parameters.
+// Tests that a task must wait for its parameters.
 module attributes {divi.plan = {objective = "latency", value = 40.0 : f64, bound = 0.0 : f64, gap = 1.0 : f64, bound_by = "path", algorithm = "heft", cold, contention = "exclusive"}, divi.cold, divi.contention = "exclusive"} {
   divi.device @cpu0 {kind = "cpu", memory = 100000 : i64}
   divi.device @gpu0 {kind = "cuda", memory = 100000 : i64}
@@ -15,7 +15,7 @@ module attributes {divi.plan = {objective = "latency", value = 40.0 : f64, bound
   divi.link @gpu2 -> @cpu0 {bandwidth = 1.0e9 : f64, latency = 1.0e-6 : f64, bus = "up"}
   divi.link @gpu0 -> @cpu0 {bandwidth = 1.0e9 : f64, latency = 1.0e-6 : f64, bus = "up"}
   func.func @main(%x: tensor<1000xf32>) -> tensor<1000xf32> attributes {divi.moves = [#divi.move<0, @cpu0 -> @gpu0, start = 0.0, end = 5.0>]} {
-    // expected-error @below {{'onnx.Relu' op 'a' starts at 25 us on @gpu0, but its parameters are there at 26 us: start it 1 us later}}
+    // expected-error @below {{'onnx.Relu' op 'a' starts at 25 us on @gpu0, but its parameters arrive at 26 us: start it 1 us later}}
     %0 = "onnx.Relu"(%x) {onnx_node_name = "a", divi.copies = [#divi.move<0, @cpu0 -> @gpu0, start = 5.0, end = 26.0>], divi.weight_bytes = 20000 : i64, divi.cost = #divi.cost<@gpu0 = {1 = 10.0}>, divi.device = @gpu0, divi.start = 25.0 : f64, divi.moves = [#divi.move<0, @gpu0 -> @cpu0, start = 35.0, end = 40.0>]} : (tensor<1000xf32>) -> tensor<1000xf32>
     return %0 : tensor<1000xf32>
   }
@@ -23,7 +23,7 @@ module attributes {divi.plan = {objective = "latency", value = 40.0 : f64, bound
 
 // -----
 
-// Tests that a copy and a transfer do not have a bus at once.
+// Tests that a copy and a transfer must not use a bus at once.
 module attributes {divi.plan = {objective = "latency", value = 40.0 : f64, bound = 0.0 : f64, gap = 1.0 : f64, bound_by = "path", algorithm = "heft", cold, contention = "exclusive"}, divi.cold, divi.contention = "exclusive"} {
   divi.device @cpu0 {kind = "cpu", memory = 100000 : i64}
   divi.device @gpu0 {kind = "cuda", memory = 100000 : i64}
@@ -44,7 +44,7 @@ module attributes {divi.plan = {objective = "latency", value = 40.0 : f64, bound
 
 // -----
 
-// Tests that a task that reads the host's memory has the bus.
+// Tests that a task that reads the host's memory uses the bus.
 module attributes {divi.plan = {objective = "latency", value = 30.5 : f64, bound = 0.0 : f64, gap = 1.0 : f64, bound_by = "path", algorithm = "heft", cold, contention = "exclusive"}, divi.cold, divi.contention = "exclusive"} {
   divi.device @cpu0 {kind = "cpu", memory = 100000 : i64}
   divi.device @gpu0 {kind = "cuda", memory = 100000 : i64}
@@ -58,7 +58,7 @@ module attributes {divi.plan = {objective = "latency", value = 30.5 : f64, bound
   divi.link @gpu0 -> @cpu0 {bandwidth = 1.0e9 : f64, latency = 1.0e-6 : f64, bus = "up"}
   func.func @main(%x: tensor<1000xf32>) -> tensor<1000xf32> attributes {divi.moves = [#divi.move<0, @cpu0 -> @gpu0, start = 0.0, end = 5.0>]} {
     // expected-error @below {{'onnx.Relu' op 'a', which reads its parameters there, starts at 4.5 us on bus "down", where the move of argument 0 from @cpu0 to @gpu0 is until 5 us: start it 0.5 us later}}
-    // expected-error @below {{'onnx.Relu' op 'a' starts at 4.5 us on @gpu0, but an input of the model is there at 5 us: start it 0.5 us later}}
+    // expected-error @below {{'onnx.Relu' op 'a' starts at 4.5 us on @gpu0, but an input of the model arrives at 5 us: start it 0.5 us later}}
     %0 = "onnx.Relu"(%x) {onnx_node_name = "a", divi.weight_bytes = 20000 : i64, divi.cost = #divi.cost<@gpu0 = {1 = 10.0}>, divi.device = @gpu0, divi.start = 4.5 : f64, divi.moves = [#divi.move<0, @gpu0 -> @cpu0, start = 25.5, end = 30.5>]} : (tensor<1000xf32>) -> tensor<1000xf32>
     return %0 : tensor<1000xf32>
   }
@@ -66,7 +66,7 @@ module attributes {divi.plan = {objective = "latency", value = 30.5 : f64, bound
 
 // -----
 
-// Tests that a copy takes as long as its bytes.
+// Tests that a copy must be long enough for its bytes.
 module attributes {divi.plan = {objective = "latency", value = 40.0 : f64, bound = 0.0 : f64, gap = 1.0 : f64, bound_by = "path", algorithm = "heft", cold, contention = "exclusive"}, divi.cold, divi.contention = "exclusive"} {
   divi.device @cpu0 {kind = "cpu", memory = 100000 : i64}
   divi.device @gpu0 {kind = "cuda", memory = 100000 : i64}
@@ -87,7 +87,7 @@ module attributes {divi.plan = {objective = "latency", value = 40.0 : f64, bound
 
 // -----
 
-// Tests that a copy shares its bus with the input only as far as there is time.
+// Tests that a copy and the input must be long enough on a shared bus.
 module attributes {divi.plan = {objective = "latency", value = 39.0 : f64, bound = 0.0 : f64, gap = 1.0 : f64, bound_by = "path", algorithm = "heft", cold, contention = "shared"}, divi.cold, divi.contention = "shared"} {
   divi.device @cpu0 {kind = "cpu", memory = 100000 : i64}
   divi.device @gpu0 {kind = "cuda", memory = 100000 : i64}
@@ -100,7 +100,7 @@ module attributes {divi.plan = {objective = "latency", value = 39.0 : f64, bound
   divi.link @gpu2 -> @cpu0 {bandwidth = 1.0e9 : f64, latency = 1.0e-6 : f64, bus = "up"}
   divi.link @gpu0 -> @cpu0 {bandwidth = 1.0e9 : f64, latency = 1.0e-6 : f64, bus = "up"}
   func.func @main(%x: tensor<1000xf32>) -> tensor<1000xf32> attributes {divi.moves = [#divi.move<0, @cpu0 -> @gpu0, start = 0.0, end = 5.0>]} {
-    // expected-error @below {{the copy of 'onnx.Relu' op 'a''s parameters from @cpu0 to @gpu0 ends at 24 us on bus "down", but with all that has to flow there until then it takes until 25 us: end it 1 us later}}
+    // expected-error @below {{the copy of 'onnx.Relu' op 'a''s parameters from @cpu0 to @gpu0 ends at 24 us on bus "down", but with the other transfers there it cannot end before 25 us: end it 1 us later}}
     %0 = "onnx.Relu"(%x) {onnx_node_name = "a", divi.copies = [#divi.move<0, @cpu0 -> @gpu0, start = 0.0, end = 24.0>], divi.weight_bytes = 20000 : i64, divi.cost = #divi.cost<@gpu0 = {1 = 10.0}>, divi.device = @gpu0, divi.start = 24.0 : f64, divi.moves = [#divi.move<0, @gpu0 -> @cpu0, start = 34.0, end = 39.0>]} : (tensor<1000xf32>) -> tensor<1000xf32>
     return %0 : tensor<1000xf32>
   }
@@ -108,7 +108,7 @@ module attributes {divi.plan = {objective = "latency", value = 39.0 : f64, bound
 
 // -----
 
-// Tests that nothing is copied to where it is.
+// Tests that resident parameters must not be copied.
 module attributes {divi.plan = {objective = "latency", value = 41.0 : f64, bound = 0.0 : f64, gap = 1.0 : f64, bound_by = "path", algorithm = "heft", cold, contention = "exclusive"}, divi.cold, divi.contention = "exclusive"} {
   divi.device @cpu0 {kind = "cpu", memory = 100000 : i64}
   divi.device @gpu0 {kind = "cuda", memory = 100000 : i64}
@@ -121,7 +121,7 @@ module attributes {divi.plan = {objective = "latency", value = 41.0 : f64, bound
   divi.link @gpu2 -> @cpu0 {bandwidth = 1.0e9 : f64, latency = 1.0e-6 : f64, bus = "up"}
   divi.link @gpu0 -> @cpu0 {bandwidth = 1.0e9 : f64, latency = 1.0e-6 : f64, bus = "up"}
   func.func @main(%x: tensor<1000xf32>) -> tensor<1000xf32> attributes {divi.moves = [#divi.move<0, @cpu0 -> @gpu0, start = 0.0, end = 5.0>]} {
-    // expected-error @below {{the copy of 'onnx.Relu' op 'a''s parameters from @cpu0 to @gpu0 brings what is there: take it away}}
+    // expected-error @below {{the copy of 'onnx.Relu' op 'a''s parameters from @cpu0 to @gpu0 is redundant, as they are already there: remove it}}
     %0 = "onnx.Relu"(%x) {onnx_node_name = "a", divi.copies = [#divi.move<0, @cpu0 -> @gpu0, start = 5.0, end = 26.0>], divi.resident = @gpu0, divi.weight_bytes = 20000 : i64, divi.cost = #divi.cost<@gpu0 = {1 = 10.0}>, divi.device = @gpu0, divi.start = 26.0 : f64, divi.moves = [#divi.move<0, @gpu0 -> @cpu0, start = 36.0, end = 41.0>]} : (tensor<1000xf32>) -> tensor<1000xf32>
     return %0 : tensor<1000xf32>
   }
@@ -129,7 +129,7 @@ module attributes {divi.plan = {objective = "latency", value = 41.0 : f64, bound
 
 // -----
 
-// Tests that nothing is copied for nobody.
+// Tests that an unused copy is rejected.
 module attributes {divi.plan = {objective = "latency", value = 41.0 : f64, bound = 0.0 : f64, gap = 1.0 : f64, bound_by = "path", algorithm = "heft", cold, contention = "exclusive"}, divi.cold, divi.contention = "exclusive"} {
   divi.device @cpu0 {kind = "cpu", memory = 100000 : i64}
   divi.device @gpu0 {kind = "cuda", memory = 100000 : i64}
@@ -142,7 +142,7 @@ module attributes {divi.plan = {objective = "latency", value = 41.0 : f64, bound
   divi.link @gpu2 -> @cpu0 {bandwidth = 1.0e9 : f64, latency = 1.0e-6 : f64, bus = "up"}
   divi.link @gpu0 -> @cpu0 {bandwidth = 1.0e9 : f64, latency = 1.0e-6 : f64, bus = "up"}
   func.func @main(%x: tensor<1000xf32>) -> tensor<1000xf32> attributes {divi.moves = [#divi.move<0, @cpu0 -> @gpu0, start = 0.0, end = 5.0>]} {
-    // expected-error @below {{the copy of 'onnx.Relu' op 'a''s parameters from @cpu0 to @gpu1 is for nobody: take it away}}
+    // expected-error @below {{the copy of 'onnx.Relu' op 'a''s parameters from @cpu0 to @gpu1 is not used: remove it}}
     %0 = "onnx.Relu"(%x) {onnx_node_name = "a", divi.copies = [#divi.move<0, @cpu0 -> @gpu0, start = 5.0, end = 26.0>, #divi.move<0, @cpu0 -> @gpu1, start = 26.0, end = 47.0>], divi.weight_bytes = 20000 : i64, divi.cost = #divi.cost<@gpu0 = {1 = 10.0}>, divi.device = @gpu0, divi.start = 26.0 : f64, divi.moves = [#divi.move<0, @gpu0 -> @cpu0, start = 36.0, end = 41.0>]} : (tensor<1000xf32>) -> tensor<1000xf32>
     return %0 : tensor<1000xf32>
   }
@@ -150,7 +150,7 @@ module attributes {divi.plan = {objective = "latency", value = 41.0 : f64, bound
 
 // -----
 
-// Tests that who hands on has got it.
+// Tests that a device can forward only parameters that it has received.
 module attributes {divi.plan = {objective = "latency", value = 41.0 : f64, bound = 0.0 : f64, gap = 1.0 : f64, bound_by = "path", algorithm = "heft", cold, contention = "exclusive"}, divi.cold, divi.contention = "exclusive"} {
   divi.device @cpu0 {kind = "cpu", memory = 100000 : i64}
   divi.device @gpu0 {kind = "cuda", memory = 100000 : i64}
@@ -163,7 +163,7 @@ module attributes {divi.plan = {objective = "latency", value = 41.0 : f64, bound
   divi.link @gpu2 -> @cpu0 {bandwidth = 1.0e9 : f64, latency = 1.0e-6 : f64, bus = "up"}
   divi.link @gpu0 -> @cpu0 {bandwidth = 1.0e9 : f64, latency = 1.0e-6 : f64, bus = "up"}
   func.func @main(%x: tensor<1000xf32>) -> tensor<1000xf32> attributes {divi.moves = [#divi.move<0, @cpu0 -> @gpu0, start = 0.0, end = 5.0>]} {
-    // expected-error @below {{the copy of 'onnx.Relu' op 'a''s parameters from @gpu1 to @gpu0 begins where the host does not copy them to: copy them to @gpu1 first}}
+    // expected-error @below {{the copy of 'onnx.Relu' op 'a''s parameters from @gpu1 to @gpu0 starts on a device that does not have them: copy them to @gpu1 first}}
     %0 = "onnx.Relu"(%x) {onnx_node_name = "a", divi.copies = [#divi.move<0, @gpu1 -> @gpu0, start = 5.0, end = 26.0>], divi.weight_bytes = 20000 : i64, divi.cost = #divi.cost<@gpu0 = {1 = 10.0}>, divi.device = @gpu0, divi.start = 26.0 : f64, divi.moves = [#divi.move<0, @gpu0 -> @cpu0, start = 36.0, end = 41.0>]} : (tensor<1000xf32>) -> tensor<1000xf32>
     return %0 : tensor<1000xf32>
   }
@@ -171,7 +171,7 @@ module attributes {divi.plan = {objective = "latency", value = 41.0 : f64, bound
 
 // -----
 
-// Tests that who hands on has got it by then.
+// Tests that a device must have received parameters before it forwards them.
 module attributes {divi.plan = {objective = "latency", value = 61.0 : f64, bound = 0.0 : f64, gap = 1.0 : f64, bound_by = "path", algorithm = "heft", cold, contention = "exclusive"}, divi.cold, divi.contention = "exclusive"} {
   divi.device @cpu0 {kind = "cpu", memory = 100000 : i64}
   divi.device @gpu0 {kind = "cuda", memory = 100000 : i64}
@@ -184,7 +184,7 @@ module attributes {divi.plan = {objective = "latency", value = 61.0 : f64, bound
   divi.link @gpu2 -> @cpu0 {bandwidth = 1.0e9 : f64, latency = 1.0e-6 : f64, bus = "up"}
   divi.link @gpu0 -> @cpu0 {bandwidth = 1.0e9 : f64, latency = 1.0e-6 : f64, bus = "up"}
   func.func @main(%x: tensor<1000xf32>) -> tensor<1000xf32> attributes {divi.moves = [#divi.move<0, @cpu0 -> @gpu0, start = 0.0, end = 5.0>]} {
-    // expected-error @below {{the copy of 'onnx.Relu' op 'a''s parameters from @gpu1 to @gpu0 starts at 25 us, but they are there at 26 us: start it 1 us later}}
+    // expected-error @below {{the copy of 'onnx.Relu' op 'a''s parameters from @gpu1 to @gpu0 starts at 25 us, but they arrive at 26 us: start it 1 us later}}
     %0 = "onnx.Relu"(%x) {onnx_node_name = "a", divi.copies = [#divi.move<0, @cpu0 -> @gpu1, start = 5.0, end = 26.0>, #divi.move<0, @gpu1 -> @gpu0, start = 25.0, end = 46.0>], divi.weight_bytes = 20000 : i64, divi.cost = #divi.cost<@gpu0 = {1 = 10.0}>, divi.device = @gpu0, divi.start = 46.0 : f64, divi.moves = [#divi.move<0, @gpu0 -> @cpu0, start = 56.0, end = 61.0>]} : (tensor<1000xf32>) -> tensor<1000xf32>
     return %0 : tensor<1000xf32>
   }
@@ -192,7 +192,7 @@ module attributes {divi.plan = {objective = "latency", value = 61.0 : f64, bound
 
 // -----
 
-// Tests that a copy goes by a link.
+// Tests that a copy must have a link.
 module attributes {divi.plan = {objective = "latency", value = 41.0 : f64, bound = 0.0 : f64, gap = 1.0 : f64, bound_by = "path", algorithm = "heft", cold, contention = "exclusive"}, divi.cold, divi.contention = "exclusive"} {
   divi.device @cpu0 {kind = "cpu", memory = 100000 : i64}
   divi.device @gpu0 {kind = "cuda", memory = 100000 : i64}
@@ -205,8 +205,8 @@ module attributes {divi.plan = {objective = "latency", value = 41.0 : f64, bound
   divi.link @gpu2 -> @cpu0 {bandwidth = 1.0e9 : f64, latency = 1.0e-6 : f64, bus = "up"}
   divi.link @gpu0 -> @cpu0 {bandwidth = 1.0e9 : f64, latency = 1.0e-6 : f64, bus = "up"}
   func.func @main(%x: tensor<1000xf32>) -> tensor<1000xf32> attributes {divi.moves = [#divi.move<0, @cpu0 -> @gpu0, start = 0.0, end = 5.0>]} {
-    // expected-error @below {{the copy of 'onnx.Relu' op 'a''s parameters from @cpu0 to @gpu2 has no link to go by: copy them another way}}
-    // expected-error @below {{the copy of 'onnx.Relu' op 'a''s parameters from @gpu2 to @gpu0 has no link to go by: copy them another way}}
+    // expected-error @below {{the copy of 'onnx.Relu' op 'a''s parameters from @cpu0 to @gpu2 has no link: copy them on another path}}
+    // expected-error @below {{the copy of 'onnx.Relu' op 'a''s parameters from @gpu2 to @gpu0 has no link: copy them on another path}}
     %0 = "onnx.Relu"(%x) {onnx_node_name = "a", divi.copies = [#divi.move<0, @cpu0 -> @gpu2, start = 0.0, end = 1.0>, #divi.move<0, @gpu2 -> @gpu0, start = 1.0, end = 26.0>], divi.weight_bytes = 20000 : i64, divi.cost = #divi.cost<@gpu0 = {1 = 10.0}>, divi.device = @gpu0, divi.start = 26.0 : f64, divi.moves = [#divi.move<0, @gpu0 -> @cpu0, start = 36.0, end = 41.0>]} : (tensor<1000xf32>) -> tensor<1000xf32>
     return %0 : tensor<1000xf32>
   }
@@ -214,7 +214,7 @@ module attributes {divi.plan = {objective = "latency", value = 41.0 : f64, bound
 
 // -----
 
-// Tests that what is not copied can be read.
+// Tests that parameters that are not copied must be readable over a link.
 module attributes {divi.plan = {objective = "latency", value = 41.0 : f64, bound = 0.0 : f64, gap = 1.0 : f64, bound_by = "path", algorithm = "heft", cold, contention = "exclusive"}, divi.cold, divi.contention = "exclusive"} {
   divi.device @cpu0 {kind = "cpu", memory = 100000 : i64}
   divi.device @gpu0 {kind = "cuda", memory = 100000 : i64}
@@ -236,7 +236,7 @@ module attributes {divi.plan = {objective = "latency", value = 41.0 : f64, bound
 
 // -----
 
-// Tests that copies are for cold starts.
+// Tests that copies are only for cold starts.
 module attributes {divi.plan = {objective = "latency", value = 41.0 : f64, bound = 0.0 : f64, gap = 1.0 : f64, bound_by = "path", algorithm = "heft", contention = "exclusive"}, divi.contention = "exclusive"} {
   divi.device @cpu0 {kind = "cpu", memory = 100000 : i64}
   divi.device @gpu0 {kind = "cuda", memory = 100000 : i64}
@@ -249,7 +249,7 @@ module attributes {divi.plan = {objective = "latency", value = 41.0 : f64, bound
   divi.link @gpu2 -> @cpu0 {bandwidth = 1.0e9 : f64, latency = 1.0e-6 : f64, bus = "up"}
   divi.link @gpu0 -> @cpu0 {bandwidth = 1.0e9 : f64, latency = 1.0e-6 : f64, bus = "up"}
   func.func @main(%x: tensor<1000xf32>) -> tensor<1000xf32> attributes {divi.moves = [#divi.move<0, @cpu0 -> @gpu0, start = 0.0, end = 5.0>]} {
-    // expected-error @below {{'onnx.Relu' op 'a' has divi.copies, but the module has no divi.cold: take them away}}
+    // expected-error @below {{'onnx.Relu' op 'a' has divi.copies, but the module has no divi.cold: remove them}}
     %0 = "onnx.Relu"(%x) {onnx_node_name = "a", divi.copies = [#divi.move<0, @cpu0 -> @gpu0, start = 5.0, end = 26.0>], divi.weight_bytes = 20000 : i64, divi.cost = #divi.cost<@gpu0 = {1 = 10.0}>, divi.device = @gpu0, divi.start = 26.0 : f64, divi.moves = [#divi.move<0, @gpu0 -> @cpu0, start = 36.0, end = 41.0>]} : (tensor<1000xf32>) -> tensor<1000xf32>
     return %0 : tensor<1000xf32>
   }
@@ -257,8 +257,8 @@ module attributes {divi.plan = {objective = "latency", value = 41.0 : f64, bound
 
 // -----
 
-// Tests that a plan for a warm start is none for a cold one.
-// expected-error @below {{has divi.cold, but its divi.plan is for parameters that are where they are needed: run divi-partition again}}
+// Tests that a plan for a warm start is not valid for a cold one.
+// expected-error @below {{has divi.cold, but its divi.plan is for resident parameters: run divi-partition again}}
 module attributes {divi.plan = {objective = "latency", value = 20.0 : f64, bound = 0.0 : f64, gap = 1.0 : f64, bound_by = "path", algorithm = "heft", contention = "exclusive"}, divi.cold, divi.contention = "exclusive"} {
   divi.device @cpu0 {kind = "cpu", memory = 100000 : i64}
   divi.device @gpu0 {kind = "cuda", memory = 100000 : i64}
@@ -278,7 +278,7 @@ module attributes {divi.plan = {objective = "latency", value = 20.0 : f64, bound
 
 // -----
 
-// Tests that a plan for a cold start is none for a warm one.
+// Tests that a plan for a cold start is not valid for a warm one.
 // expected-error @below {{has a divi.plan for a cold start, but no divi.cold: run divi-partition again}}
 module attributes {divi.plan = {objective = "latency", value = 20.0 : f64, bound = 0.0 : f64, gap = 1.0 : f64, bound_by = "path", algorithm = "heft", cold, contention = "exclusive"}, divi.contention = "exclusive"} {
   divi.device @cpu0 {kind = "cpu", memory = 100000 : i64}

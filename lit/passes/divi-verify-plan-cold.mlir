@@ -1,8 +1,8 @@
 // RUN: divi-opt %s --split-input-file --divi-verify-plan --verify-diagnostics
 
-// Links move 1000 bytes a microsecond after one of latency: the input takes 5 us, the parameters 21.
+// Links transfer 1000 bytes per microsecond after a latency of 1 us: the input takes 5 us, the parameters 21 us.
 
-// Tests that parameters come behind the input on one bus: 5 + 21 + 10 + 5.
+// Tests that parameters are copied after the input on one bus: 5 + 21 + 10 + 5.
 module attributes {divi.plan = {objective = "latency", value = 41.0 : f64, bound = 0.0 : f64, gap = 1.0 : f64, bound_by = "path", algorithm = "heft", cold, contention = "exclusive"}, divi.cold, divi.contention = "exclusive"} {
   divi.device @cpu0 {kind = "cpu", memory = 100000 : i64}
   divi.device @gpu0 {kind = "cuda", memory = 100000 : i64}
@@ -22,7 +22,7 @@ module attributes {divi.plan = {objective = "latency", value = 41.0 : f64, bound
 
 // -----
 
-// Tests that a neighbour hands them on: 21, then 21 on another bus.
+// Tests that another device forwards them: 21, then 21 on another bus.
 module attributes {divi.plan = {objective = "latency", value = 62.0 : f64, bound = 0.0 : f64, gap = 1.0 : f64, bound_by = "path", algorithm = "heft", cold, contention = "exclusive"}, divi.cold, divi.contention = "exclusive"} {
   divi.device @cpu0 {kind = "cpu", memory = 100000 : i64}
   divi.device @gpu0 {kind = "cuda", memory = 100000 : i64}
@@ -42,7 +42,7 @@ module attributes {divi.plan = {objective = "latency", value = 62.0 : f64, bound
 
 // -----
 
-// Tests that a neighbour has them from before.
+// Tests that another device has them from an earlier run.
 module attributes {divi.plan = {objective = "latency", value = 36.0 : f64, bound = 0.0 : f64, gap = 1.0 : f64, bound_by = "path", algorithm = "heft", cold, contention = "exclusive"}, divi.cold, divi.contention = "exclusive"} {
   divi.device @cpu0 {kind = "cpu", memory = 100000 : i64}
   divi.device @gpu0 {kind = "cuda", memory = 100000 : i64}
@@ -62,7 +62,7 @@ module attributes {divi.plan = {objective = "latency", value = 36.0 : f64, bound
 
 // -----
 
-// Tests that nothing comes where they are still there.
+// Tests that resident parameters are not copied.
 module attributes {divi.plan = {objective = "latency", value = 20.0 : f64, bound = 0.0 : f64, gap = 1.0 : f64, bound_by = "path", algorithm = "heft", cold, contention = "exclusive"}, divi.cold, divi.contention = "exclusive"} {
   divi.device @cpu0 {kind = "cpu", memory = 100000 : i64}
   divi.device @gpu0 {kind = "cuda", memory = 100000 : i64}
@@ -82,7 +82,7 @@ module attributes {divi.plan = {objective = "latency", value = 20.0 : f64, bound
 
 // -----
 
-// Tests that without a copy they are read in the host's memory, which takes 21 and has the bus.
+// Tests that without a copy they are read from the host's memory, which takes 21 and uses the bus.
 module attributes {divi.plan = {objective = "latency", value = 31.0 : f64, bound = 0.0 : f64, gap = 1.0 : f64, bound_by = "path", algorithm = "heft", cold, contention = "exclusive"}, divi.cold, divi.contention = "exclusive"} {
   divi.device @cpu0 {kind = "cpu", memory = 100000 : i64}
   divi.device @gpu0 {kind = "cuda", memory = 100000 : i64}

@@ -1,9 +1,9 @@
 // RUN: divi-opt %s --split-input-file --divi-verify-plan --verify-diagnostics
 
-// Links move 1000 bytes a microsecond after one of latency: tensor<1000xf32> takes 5 us.
+// Links transfer 1000 bytes per microsecond after a latency of 1 us: tensor<1000xf32> takes 5 us.
 
-// Tests that a plan whose task was moved by hand is started anew: a takes 10 on @cpu0, and b's value is 5 under way.
-// expected-warning @below {{the placement was edited since it was planned: latency is 40 us now (it was 20 us), bound 18 us, gap 55.0 %; divi-outline goes on from there}}
+// Tests that a plan with a task moved by hand is retimed: a takes 10 on @cpu0, and the transfer of b's value 5.
+// expected-warning @below {{the placement was edited after planning: latency is now 40 us (was 20 us), bound 18 us, gap 55.0 %; divi-outline continues from there}}
 module attributes {divi.plan = {objective = "latency", decisions = "0000000000000000", value = 20.0 : f64, bound = 18.0 : f64, gap = 0.1 : f64, bound_by = "path", algorithm = "heft"}} {
   divi.device @cpu0 {kind = "cpu", memory = 100000 : i64}
   divi.device @gpu0 {kind = "cuda", memory = 100000 : i64}
@@ -18,9 +18,9 @@ module attributes {divi.plan = {objective = "latency", decisions = "000000000000
 
 // -----
 
-// Tests that a device keeps the order of its starts: c is before b, although the module has it behind. In the other order
-// it would be 35.
-// expected-warning @below {{the placement was edited since it was planned: latency is 60 us now (it was 50 us), bound 0 us, gap 100.0 %; divi-outline goes on from there}}
+// Tests that a device keeps the order of its starts: c is before b, although it is after it in the module. In the other
+// order, the latency would be 35.
+// expected-warning @below {{the placement was edited after planning: latency is now 60 us (was 50 us), bound 0 us, gap 100.0 %; divi-outline continues from there}}
 module attributes {divi.plan = {objective = "latency", decisions = "0000000000000000", value = 50.0 : f64, bound = 0.0 : f64, gap = 1.0 : f64, bound_by = "path", algorithm = "heft"}} {
   divi.device @cpu0 {kind = "cpu", memory = 100000 : i64}
   divi.device @gpu0 {kind = "cuda", memory = 100000 : i64}
@@ -36,8 +36,8 @@ module attributes {divi.plan = {objective = "latency", decisions = "000000000000
 
 // -----
 
-// Tests that an order that data flow does not allow is put right: b's start is before that of a, which it reads.
-// expected-warning @below {{the placement was edited since it was planned: latency is 20 us now (it was 20 us), bound 20 us, gap 0.0 %; divi-outline goes on from there}}
+// Tests that an order that violates precedence is corrected: b's start is before that of a, which it reads.
+// expected-warning @below {{the placement was edited after planning: latency is now 20 us (was 20 us), bound 20 us, gap 0.0 %; divi-outline continues from there}}
 module attributes {divi.plan = {objective = "latency", decisions = "0000000000000000", value = 20.0 : f64, bound = 20.0 : f64, gap = 0.0 : f64, bound_by = "path", algorithm = "heft"}} {
   divi.device @cpu0 {kind = "cpu", memory = 100000 : i64}
   func.func @main(%x: tensor<1000xf32>) -> tensor<1000xf32> {
@@ -49,7 +49,7 @@ module attributes {divi.plan = {objective = "latency", decisions = "000000000000
 
 // -----
 
-// Tests that a plan with the decisions that it was made with is held to its starts.
+// Tests that the starts of a plan with unchanged decisions are verified.
 // expected-error @below {{has a divi.plan whose value is 20 us, but its latency is 21 us: 1 us too little}}
 module attributes {divi.plan = {objective = "latency", decisions = "ab2eb6b99872c31a", value = 20.0 : f64, bound = 20.0 : f64, gap = 0.0 : f64, bound_by = "path", algorithm = "heft"}} {
   divi.device @cpu0 {kind = "cpu", memory = 100000 : i64}
@@ -62,16 +62,16 @@ module attributes {divi.plan = {objective = "latency", decisions = "ab2eb6b99872
 
 // -----
 
-// Tests that constraints, links and memory hold for an edited plan as for any other; what it would be worth is not said.
+// Tests that constraints, links and memory are verified for an edited plan, too; its value is not reported then.
 module attributes {divi.plan = {objective = "latency", decisions = "0000000000000000", value = 20.0 : f64, bound = 18.0 : f64, gap = 0.1 : f64, bound_by = "path", algorithm = "heft"}} {
   divi.device @cpu0 {kind = "cpu", memory = 100000 : i64}
   divi.device @gpu0 {kind = "cuda", memory = 9000 : i64}
   divi.link @cpu0 -> @gpu0 {bandwidth = 1.0e9 : f64, latency = 1.0e-6 : f64}
   func.func @main(%x: tensor<1000xf32>) -> tensor<1000xf32> {
     %0 = "onnx.Relu"(%x) {onnx_node_name = "a", divi.cost = #divi.cost<@cpu0 = {1 = 10.0}>, divi.device = @cpu0, divi.start = 0.0 : f64} : (tensor<1000xf32>) -> tensor<1000xf32>
-    // expected-error @below {{'onnx.Abs' op 'b' runs on @gpu0, but is pinned to @cpu0: move it there or take the pin away}}
+    // expected-error @below {{'onnx.Abs' op 'b' runs on @gpu0, but is pinned to @cpu0: move it there or remove the pin}}
     // expected-error @below {{'onnx.Abs' op 'b' computes on @gpu0 an output of the model, but no link leads to @cpu0: declare 'divi.link @gpu0 -> @cpu0 {…}', or let both run on one device}}
-    // expected-error @below {{@gpu0 needs 11.72 KiB at 'b', has 8.79 KiB: 2.93 KiB short, so let less run there}}
+    // expected-error @below {{@gpu0 needs 11.72 KiB at 'b', has 8.79 KiB: 2.93 KiB short; move tasks to another device}}
     %1 = "onnx.Abs"(%0) {onnx_node_name = "b", divi.pin = @cpu0, divi.scratch_bytes = 4000 : i64, divi.cost = #divi.cost<@gpu0 = {1 = 20.0}>, divi.device = @gpu0, divi.start = 10.0 : f64} : (tensor<1000xf32>) -> tensor<1000xf32>
     return %1 : tensor<1000xf32>
   }
@@ -80,7 +80,7 @@ module attributes {divi.plan = {objective = "latency", decisions = "000000000000
 // -----
 
 // Tests that batches may be moved, too: all four inputs wait for @gpu0, 5 us there and 5 back.
-// expected-warning @below {{the placement was edited since it was planned: makespan is 18 us now (it was 10 us), bound 9 us, gap 50.0 %; divi-outline goes on from there}}
+// expected-warning @below {{the placement was edited after planning: makespan is now 18 us (was 10 us), bound 9 us, gap 50.0 %; divi-outline continues from there}}
 module attributes {divi.plan = {objective = "batch", inputs = 4 : i64, decisions = "0000000000000000", value = 10.0 : f64, bound = 9.0 : f64, gap = 0.1 : f64, bound_by = "load", algorithm = "heft"}} {
   divi.device @cpu0 {kind = "cpu", memory = 100000 : i64, batch_sizes = [2]}
   divi.device @gpu0 {kind = "cuda", memory = 100000 : i64, batch_sizes = [2, 4]}
@@ -94,8 +94,8 @@ module attributes {divi.plan = {objective = "batch", inputs = 4 : i64, decisions
 
 // -----
 
-// Tests that a task that was moved to another stage by hand is counted there; starts in stages are not looked at.
-// expected-warning @below {{the placement was edited since it was planned: bottleneck is 32 us now (it was 22 us), bound 11 us, gap 65.6 %; divi-outline goes on from there}}
+// Tests that a task moved to another stage by hand is counted there; starts within stages are not verified.
+// expected-warning @below {{the placement was edited after planning: bottleneck is now 32 us (was 22 us), bound 11 us, gap 65.6 %; divi-outline continues from there}}
 module attributes {divi.plan = {objective = "pipeline", k = 2 : i64, decisions = "0000000000000000", value = 22.0 : f64, bound = 11.0 : f64, gap = 0.5 : f64, bound_by = "load", algorithm = "slicegraph"}} {
   divi.device @cpu0 {kind = "cpu", memory = 100000 : i64}
   divi.device @gpu0 {kind = "cuda", memory = 100000 : i64}

@@ -3,9 +3,9 @@
 // RUN: divi-opt %s --split-input-file --divi-verify-plan > %t.after
 // RUN: cmp %t.before %t.after
 
-// Links move 1000 bytes a microsecond after one of latency: tensor<1000xf32> takes 5 us, tensor<250xf32> takes 2.
+// Links transfer 1000 bytes per microsecond after a latency of 1 us: tensor<1000xf32> takes 5 us, tensor<250xf32> takes 2.
 
-// Tests that a chain on one device waits for its input, and its output is to be brought back: 5 + 10 + 20 + 5.
+// Tests that a chain on one device waits for its input, and that its output is transferred back: 5 + 10 + 20 + 5.
 module attributes {divi.plan = {objective = "latency", value = 40.0 : f64, bound = 30.0 : f64, gap = 0.25 : f64, bound_by = "path", algorithm = "heft"}} {
   divi.device @cpu0 {kind = "cpu", memory = 100000 : i64}
   divi.device @gpu0 {kind = "cuda", memory = 100000 : i64}
@@ -20,7 +20,7 @@ module attributes {divi.plan = {objective = "latency", value = 40.0 : f64, bound
 
 // -----
 
-// Tests the same in stages, with what the model computes: launches and transfers are looked through.
+// Tests the same in stages, with the fingerprint of the model: launches and transfers are transparent.
 module attributes {divi.plan = {objective = "latency", value = 40.0 : f64, bound = 30.0 : f64, gap = 0.25 : f64, bound_by = "path", algorithm = "heft"}} {
   divi.device @cpu0 {kind = "cpu", memory = 100000 : i64}
   divi.device @gpu0 {kind = "cuda", memory = 100000 : i64}
@@ -41,8 +41,8 @@ module attributes {divi.plan = {objective = "latency", value = 40.0 : f64, bound
 
 // -----
 
-// Tests a diamond whose sides run side by side: 10 + 5 + 5 + 5 + 4. The group shares a device, the pin holds, and so does
-// the exclusion.
+// Tests a diamond whose branches run concurrently: 10 + 5 + 5 + 5 + 4. The group shares a device, and pin and exclusion
+// are satisfied.
 module attributes {divi.plan = {objective = "latency", value = 29.0 : f64, bound = 29.0 : f64, gap = 0.0 : f64, bound_by = "path", algorithm = "milp"}} {
   divi.device @cpu0 {kind = "cpu", memory = 100000 : i64}
   divi.device @gpu0 {kind = "cuda", memory = 100000 : i64}
@@ -63,7 +63,7 @@ module attributes {divi.plan = {objective = "latency", value = 29.0 : f64, bound
 
 // -----
 
-// Tests two outputs, one of them from elsewhere: a plan takes as long as the later. An unused input is nobody's.
+// Tests two outputs, one of them from another device: the makespan is the later one. An unused input is ignored.
 module attributes {divi.plan = {objective = "latency", value = 20.0 : f64, bound = 10.0 : f64, gap = 0.5 : f64, bound_by = "path", algorithm = "heft"}} {
   divi.device @cpu0 {kind = "cpu", memory = 20000 : i64}
   divi.device @gpu0 {kind = "cuda", memory = 8000 : i64}
@@ -78,7 +78,7 @@ module attributes {divi.plan = {objective = "latency", value = 20.0 : f64, bound
 
 // -----
 
-// Tests a tensor that is read on three devices, one of which it comes from: it moves once to each of the others.
+// Tests a tensor that is read on three devices, one of which computes it: it is transferred once to each of the others.
 module attributes {divi.plan = {objective = "latency", value = 34.0 : f64, bound = 17.0 : f64, gap = 0.5 : f64, bound_by = "path", algorithm = "heft"}} {
   divi.device @cpu0 {kind = "cpu", memory = 100000 : i64}
   divi.device @gpu0 {kind = "cuda", memory = 100000 : i64}
@@ -133,8 +133,8 @@ module attributes {divi.plan = {objective = "batch", inputs = 4 : i64, value = 2
 
 // -----
 
-// Tests the same in stages: the queue is cut, and put together again in its order. What is the same for all inputs is not
-// cut.
+// Tests the same in stages: the queue is sliced, and gathered again in order. Values that all inputs share are not
+// sliced.
 module attributes {divi.plan = {objective = "batch", inputs = 4 : i64, value = 20.0 : f64, bound = 10.0 : f64, gap = 0.5 : f64, bound_by = "load", algorithm = "heft"}} {
   divi.device @cpu0 {kind = "cpu", memory = 100000 : i64, batch_sizes = [1, 2]}
   divi.device @gpu0 {kind = "cuda", memory = 100000 : i64, batch_sizes = [2, 4]}
@@ -166,8 +166,8 @@ module attributes {divi.plan = {objective = "batch", inputs = 4 : i64, value = 2
 
 // -----
 
-// Tests a stage that had to be unrolled, because its task mixes inputs: it is the task all the same, and takes its time for
-// both of them.
+// Tests an unrolled stage, whose task mixes inputs: it is
+// still one task, and takes its time for both of them.
 module attributes {divi.plan = {objective = "batch", inputs = 2 : i64, value = 9.0 : f64, bound = 9.0 : f64, gap = 0.0 : f64, bound_by = "load", algorithm = "heft"}} {
   divi.device @cpu0 {kind = "cpu", memory = 100000 : i64, batch_sizes = [2]}
   func.func private @main.cpu0.0(%a: tensor<2x250xf32>) -> tensor<2x250xf32> attributes {divi.device = @cpu0} {
@@ -189,7 +189,7 @@ module attributes {divi.plan = {objective = "batch", inputs = 2 : i64, value = 9
 
 // -----
 
-// Tests a pipeline whose devices work and move in turn: @gpu0 takes 12 and 5 for each way.
+// Tests a pipeline whose devices compute and transfer in turn: @gpu0 takes 12 and 5 for each transfer.
 module attributes {divi.plan = {objective = "pipeline", k = 2 : i64, pipeline_cost = "serial", value = 22.0 : f64, bound = 11.0 : f64, gap = 0.5 : f64, bound_by = "load", algorithm = "slicegraph"}} {
   divi.device @cpu0 {kind = "cpu", memory = 100000 : i64}
   divi.device @gpu0 {kind = "cuda", memory = 100000 : i64}
@@ -205,7 +205,7 @@ module attributes {divi.plan = {objective = "pipeline", k = 2 : i64, pipeline_co
 
 // -----
 
-// Tests the same with overlap, in stages: work and ways each take their own, and the longest is the 12.
+// Tests the same with overlap, in stages: work and transfers count separately, and the maximum is the 12.
 module attributes {divi.plan = {objective = "pipeline", k = 2 : i64, pipeline_cost = "overlap", value = 12.0 : f64, bound = 12.0 : f64, gap = 0.0 : f64, bound_by = "load", algorithm = "slicegraph"}} {
   divi.device @cpu0 {kind = "cpu", memory = 100000 : i64}
   divi.device @gpu0 {kind = "cuda", memory = 100000 : i64}
@@ -231,7 +231,7 @@ module attributes {divi.plan = {objective = "pipeline", k = 2 : i64, pipeline_co
 
 // -----
 
-// Tests stages that share a device, which takes the work of both: 10 + 3, and 5 for each way.
+// Tests stages that share a device, which takes the work of both: 10 + 3, and 5 for each transfer.
 module attributes {divi.plan = {objective = "pipeline", k = 3 : i64, pipeline_cost = "serial", shared_devices, value = 23.0 : f64, bound = 23.0 : f64, gap = 0.0 : f64, bound_by = "load", algorithm = "slicegraph"}} {
   divi.device @cpu0 {kind = "cpu", memory = 100000 : i64}
   divi.device @gpu0 {kind = "cuda", memory = 100000 : i64}
@@ -247,8 +247,8 @@ module attributes {divi.plan = {objective = "pipeline", k = 3 : i64, pipeline_co
 
 // -----
 
-// Tests that memory is what is alive at once, not a sum: of five tensors of 4000 bytes on @cpu0, two are at any time. The
-// weight of 4000 bytes stays.
+// Tests that memory is the peak of live tensors, not a sum: of five tensors of 4000 bytes on @cpu0, two are live at any
+// time. The weight of 4000 bytes is resident.
 module attributes {divi.plan = {objective = "latency", value = 4.0 : f64, bound = 4.0 : f64, gap = 0.0 : f64, bound_by = "load", algorithm = "single"}} {
   divi.device @cpu0 {kind = "cpu", memory = 12000 : i64}
   func.func @main(%x: tensor<1000xf32>) -> tensor<1000xf32> {

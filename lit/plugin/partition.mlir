@@ -1,6 +1,6 @@
 // RUN: mlir-opt --load-dialect-plugin=%libdivi --load-pass-plugin=%libdivi --pass-pipeline='builtin.module(divi-partition{pin=b=gpu0},divi-verify-plan,divi-outline,divi-verify-plan)' %s | FileCheck %s
 
-// Tests that mlir-opt plans a module with costs, solver included, and makes the plan explicit.
+// Tests that mlir-opt plans a module with costs, including the solver, and outlines the plan.
 // CHECK: module attributes {divi.plan = {{{.*}}value = 7.000000e+00 : f64}}
 // CHECK: func.func private @main.gpu0.0(%{{.*}}: tensor<1x250xf32>) -> tensor<1x250xf32> attributes {divi.device = @gpu0}
 // CHECK: divi.transfer %{{.*}} from @cpu0 to @gpu0 {divi.start = 2.000000e+00 : f64}

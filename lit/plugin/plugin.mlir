@@ -5,7 +5,7 @@
 // RUN: mlir-opt --load-dialect-plugin=%libdivi --show-dialects | FileCheck %s --check-prefix=DIALECTS
 // RUN: not mlir-opt --load-dialect-plugin=%libdivi --pass-pipeline='builtin.module(divi-verify-weights)' %s 2>&1 | FileCheck %s --check-prefix=ERROR
 
-// Tests that mlir-opt reads, verifies and transforms divi's dialects with the plugin, by either flag or by both.
+// Tests that mlir-opt reads, verifies and transforms divi's dialects with the plugin, by either flag or both.
 // DIALECTS: divi
 // DIALECTS: onnx
 // CHECK: divi.device @cpu0 {kind = "cpu", memory = 17179869184 : i64}
@@ -13,7 +13,7 @@ divi.device @cpu0 {kind = "cpu", memory = 17179869184 : i64}
 // CHECK: func.func @main(%{{.*}}: tensor<?x3xf32>) -> tensor<?x4xf32>
 // BATCH: func.func @main(%{{.*}}: tensor<2x3xf32>) -> tensor<2x4xf32>
 func.func @main(%x: tensor<?x3xf32>) -> tensor<*xf32> {
-  // ERROR: error: 'onnx.Constant' op refers to './nowhere.bin', which is not there
+  // ERROR: error: 'onnx.Constant' op refers to './nowhere.bin', which does not exist
   %w = onnx.Constant #divi.external<"nowhere.bin", offset = 0, length = 48> : tensor<3x4xf32>
   // CHECK: "onnx.MatMul"{{.*}} {divi.pin = @cpu0} : (tensor<?x3xf32>, tensor<3x4xf32>) -> tensor<?x4xf32>
   %0 = "onnx.MatMul"(%x, %w) {divi.pin = @cpu0} : (tensor<?x3xf32>, tensor<3x4xf32>) -> tensor<*xf32>

@@ -1,70 +1,73 @@
-//! Who may come in: requests wait in line until one of the slots is free.
+//! Admission control: requests wait in FIFO order for a free slot.
 
 use crate::error::{Error, Result};
 use divi_threads::sync::{Condition, Mutex};
 
+/// Free slots and the queue of waiting requests.
 pub(crate) struct Admission {
-    line: Mutex<Line>,
+    queue: Mutex<WaitQueue>,
     changed: Condition,
     slots: usize,
 }
 
-struct Line {
+struct WaitQueue {
     free: Vec<usize>,
-    /// The number of the next one who comes, and of the next one who is let in.
+    /// Number of the next request to arrive.
     next: u64,
+    /// Number of the next request to be admitted.
     next_in: u64,
     is_closed: bool,
 }
 
 impl Admission {
     pub(crate) fn new(slots: usize) -> Self {
-        let line = Line { free: (0..slots).rev().collect(), next: 0, next_in: 0, is_closed: false };
-        Self { line: Mutex::new(line), changed: Condition::default(), slots }
+        let queue = WaitQueue { free: (0..slots).rev().collect(), next: 0, next_in: 0, is_closed: false };
+        Self { queue: Mutex::new(queue), changed: Condition::default(), slots }
     }
 
-    /// Waits for a slot, behind those who came before. Returns it and the request's number.
-    pub(crate) fn enter(&self) -> Result<(usize, u64)> {
-        let mut line = self.line.lock();
-        let number = line.next;
-        line.next += 1;
+    /// Waits for a free slot, in order of arrival. Returns its index and the request's number.
+    pub(crate) fn acquire(&self) -> Result<(usize, u64)> {
+        let mut queue = self.queue.lock();
+        let number = queue.next;
+        queue.next += 1;
         loop {
-            if line.is_closed {
+            if queue.is_closed {
                 return Err(Error::Closed);
             }
-            if line.next_in == number
-                && let Some(slot) = line.free.pop()
+            if queue.next_in == number
+                && let Some(slot) = queue.free.pop()
             {
-                line.next_in += 1;
-                if line.next_in < line.next {
+                queue.next_in += 1;
+                if queue.next_in < queue.next {
                     self.changed.notify_all();
                 }
                 return Ok((slot, number));
             }
-            line = self.changed.wait(line);
+            queue = self.changed.wait(queue);
         }
     }
 
-    pub(crate) fn leave(&self, slot: usize) {
-        let mut line = self.line.lock();
-        line.free.push(slot);
-        if line.is_closed || line.next_in < line.next {
+    /// Releases a slot.
+    pub(crate) fn release(&self, slot: usize) {
+        let mut queue = self.queue.lock();
+        queue.free.push(slot);
+        if queue.is_closed || queue.next_in < queue.next {
             self.changed.notify_all();
         }
     }
 
-    /// Lets nobody in any more.
+    /// Rejects all waiting and future requests.
     pub(crate) fn close(&self) {
-        let mut line = self.line.lock();
-        line.is_closed = true;
+        let mut queue = self.queue.lock();
+        queue.is_closed = true;
         self.changed.notify_all();
     }
 
     /// Waits until all slots are free.
     pub(crate) fn wait_until_empty(&self) {
-        let mut line = self.line.lock();
-        while line.free.len() < self.slots {
-            line = self.changed.wait(line);
+        let mut queue = self.queue.lock();
+        while queue.free.len() < self.slots {
+            queue = self.changed.wait(queue);
         }
     }
 }

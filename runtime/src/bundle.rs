@@ -1,7 +1,7 @@
 //! Bundle format: a folder with `bundle.json`, which this module defines, executables, and weights.
 //!
-//! The compiler fills these types in, and the runtime reads them. Neither needs to know more about the other. The format knows no back
-//! end: executables are opaque files in a named format, and `payload` fields mean something to the driver of a device alone.
+//! The compiler writes these types and the runtime reads them; they are the only interface between the two. The format is
+//! independent of back ends: executables are opaque files in a named format, and `payload` fields are interpreted by drivers.
 
 mod contents;
 mod file;
@@ -11,7 +11,7 @@ mod tensor;
 mod validate;
 
 pub use file::check_replaceable;
-pub(crate) use file::{hash, named_format, write_whole};
+pub(crate) use file::{hash, named_format, write_atomically};
 pub use steps::Lanes;
 pub(crate) use steps::unit;
 pub use tensor::{Fill, Halo, Layout, Nchwc, Tensor};
@@ -20,50 +20,57 @@ pub use crate::memory::ALIGNMENT;
 use crate::prepare::Expression;
 use serde::{Deserialize, Serialize};
 
-/// Format of bundles that are written. Versions 1 and 2 are read as well (`drivers/upgrade.rs`).
+/// Format version that is written. Versions 1 and 2 can be read as well (`drivers/upgrade.rs`).
 pub const FORMAT: &str = "divi-bundle/3";
-/// The file that describes a bundle, in its folder.
+/// Name of the file that describes a bundle, in its folder.
 pub const DESCRIPTION: &str = "bundle.json";
-/// The file with the constants that were computed at build time, in the same folder.
+/// Name of the file with the constants computed at build time, in the same folder.
 pub const WEIGHTS: &str = "weights.bin";
 
-/// A program for the devices of a machine.
+/// Description of a compiled program for the devices of a machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bundle {
+    /// Format version.
     pub format: String,
-    /// The name of the model.
+    /// Name of the model.
     pub model: String,
     /// Code that stages and `prepare` refer to by index.
     pub executables: Vec<Executable>,
+    /// Objective and certificate of the plan.
     pub objective: Objective,
+    /// Devices of the plan.
     pub devices: Vec<Device>,
-    /// Every other file of the bundle, as it was written.
+    /// All other files of the bundle.
     pub files: Vec<File>,
-    /// The folder of the model's files, relative to the bundle's folder; empty if the bundle refers to none.
+    /// Folder of the model's files, relative to the bundle's folder; empty if the bundle refers to none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub model_folder: String,
-    /// Files of the model that constants refer to. The hash is that of the ranges which they refer to.
+    /// Files of the model that constants refer to. The hash covers the referenced ranges only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub model_files: Vec<File>,
-    /// The values that go from step to step.
+    /// Operands and results of steps.
     pub values: Vec<Value>,
+    /// Inputs of the model.
     pub inputs: Vec<Port>,
+    /// Outputs of the model.
     pub outputs: Vec<Port>,
+    /// Constants of calls and values.
     pub constants: Vec<Constant>,
-    /// Calls that are run once on the host when the bundle is loaded. Their buffers are constants.
+    /// Calls that run once on the host at load. Their buffers are constants.
     pub prepare: Vec<Call>,
-    /// Code of `prepare`: an index of `executables`.
+    /// Code of `prepare`: an index into `executables`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prepare_executable: Option<usize>,
+    /// Per-device functions.
     pub stages: Vec<Stage>,
-    /// In an order in which they can be run one after the other.
+    /// Launches and copies, in a topological order.
     pub steps: Vec<Step>,
-    /// The SHA-256 of this description with this field empty.
+    /// SHA-256 of this description with this field empty.
     pub sha256: String,
-    /// True if the description is one of version 1, which says neither how many bytes calls touch nor where files of the model are.
+    /// True for version 1, which lacks the extents of calls' buffers and the folder of the model.
     #[serde(skip)]
-    pub is_unchecked: bool,
+    pub lacks_extents: bool,
 }
 
 /// Code for devices, in a format that their driver loads ([`Driver::formats`](crate::hal::Driver::formats)).
@@ -72,222 +79,257 @@ pub struct Bundle {
 pub struct Executable {
     /// Format of the file.
     pub format: String,
-    /// File of the bundle, in its folder.
+    /// File name in the bundle's folder.
     pub file: String,
-    /// Properties of the devices that the code is for, as the driver defines them.
+    /// Target of the code, as defined by the driver.
     #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
     pub target: serde_json::Value,
 }
 
-/// What the plan was made for, and what it promises.
+/// Objective, predicted value and lower bound of the plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Objective {
+    /// Objective of the plan.
     pub mode: Mode,
-    /// How many inputs the entry's values are for: queued ones in a batch plan, else 1.
+    /// Number of inputs in the values of the entry function: the queued inputs of a batch plan, otherwise 1.
     pub inputs: u64,
-    /// The objective's value in microseconds: the latency, the time for all inputs, or that of a pipeline's slowest stage.
+    /// Predicted objective value in µs: the latency, the time for all inputs, or the time of a pipeline's slowest stage.
     pub predicted_us: Option<f64>,
+    /// Lower bound of the objective value in µs.
     pub bound_us: Option<f64>,
 }
 
+/// Objective of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
-    /// One input, as soon as possible.
+    /// Latency of one input.
     Latency,
-    /// Inputs that wait together, cut into batches.
+    /// Makespan of queued inputs, split into batches.
     Batch,
-    /// Successive inputs, each device on another one.
+    /// Throughput of successive inputs, with the stages overlapped.
     Pipeline,
 }
 
+/// Device of the plan.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Device {
+    /// Identifier in the machine description.
     pub id: String,
     /// Name of the driver ([`Driver::kind`](crate::hal::Driver::kind)).
     pub kind: String,
-    /// Instruction set of the device, as machine descriptions name it.
+    /// Architecture of the device, as in machine descriptions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arch: Option<String>,
-    /// Link from the host, for devices with memory of their own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub inward: Option<Link>,
-    /// True if weights are copied to the device whenever they are needed, because they do not fit all at once.
+    /// Link from the host, for devices with their own memory.
+    #[serde(rename = "inward", default, skip_serializing_if = "Option::is_none")]
+    pub link_from_host: Option<Link>,
+    /// True if weights are copied to the device on every use, because they do not fit all at once.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub streams_weights: bool,
-    /// Worker threads; 0 for as many as the machine has cores.
+    /// Worker threads; 0 for the number of cores of the machine.
     pub threads: u64,
-    /// Bytes it may hold.
+    /// Memory capacity in bytes.
     pub memory: u64,
 }
 
-/// A link as the plan knows it.
+/// Link of the machine description.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Link {
+    /// Bandwidth in bytes per second.
     pub bytes_per_s: f64,
+    /// Latency in µs.
     pub latency_us: f64,
 }
 
+/// File with its size and hash.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct File {
-    /// Relative to the bundle's folder.
+    /// Path relative to the bundle's folder.
     pub path: String,
+    /// Size in bytes.
     pub bytes: u64,
+    /// SHA-256 in hexadecimal digits.
     pub sha256: String,
 }
 
-/// A value of the entry function.
+/// Value of the entry function.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Value {
+    /// Name in the IR.
     pub name: String,
-    /// Which device's memory it is in: an index of `devices`.
+    /// Device whose memory contains the value: an index into `devices`.
     pub device: usize,
+    /// Type and layout.
     pub tensor: Tensor,
-    /// Its bytes, if no step computes it: an index of `constants`.
+    /// Contents if no step computes the value: an index into `constants`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub constant: Option<usize>,
 }
 
-/// An input or output of the model. Several outputs may be one value, and outputs may be inputs.
+/// Input or output of the model. Several outputs may have the same value, which may be that of an input.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Port {
+    /// Name in the model.
     pub name: String,
-    /// An index of `values`.
+    /// Index into `values`.
     pub value: usize,
 }
 
+/// Constant of calls and values.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Constant {
+    /// Size in bytes.
     pub bytes: u64,
+    /// Origin of the bytes.
     pub source: Source,
-    /// The CRC-32 of its bytes, if they lie in a file.
+    /// CRC-32 of the bytes if they are in a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub crc32: Option<u32>,
 }
 
-/// Where the bytes of a constant are.
+/// Origin of the bytes of a constant.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub enum Source {
-    /// In `weights.bin`.
-    Packed { offset: u64 },
-    /// In one of the model's own files, by its path relative to the bundle's folder.
-    File { path: String, offset: u64 },
-    /// Made when the bundle is loaded.
-    Made(Expression),
+    /// Range of `weights.bin`.
+    Packed {
+        /// Offset in bytes.
+        offset: u64,
+    },
+    /// Range of one of the model's own files.
+    File {
+        /// Path relative to the bundle's folder.
+        path: String,
+        /// Offset in bytes.
+        offset: u64,
+    },
+    /// Evaluated when the bundle is loaded.
+    #[serde(rename = "made")]
+    Evaluated(Expression),
     /// Written by `prepare`.
     Computed,
 }
 
-/// What a device runs in one go.
+/// Function that a device runs as one unit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stage {
+    /// Name of the function in the IR.
     pub name: String,
-    /// An index of `devices`.
+    /// Index into `devices`.
     pub device: usize,
-    /// Its code: an index of `executables`.
+    /// Code of the stage: an index into `executables`.
     pub executable: usize,
-    /// Anything else that the driver of the device needs.
+    /// Driver-specific data.
     #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
     pub payload: serde_json::Value,
-    /// Constants that the driver of the device reads, besides those of calls: indices of `constants`.
+    /// Constants that the driver reads in addition to those of calls: indices into `constants`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub constants: Vec<usize>,
-    /// Bytes of the buffer that its calls share.
+    /// Size in bytes of the buffer for intermediate values of its calls.
     pub arena: u64,
+    /// Types of the inputs.
     pub inputs: Vec<Tensor>,
+    /// Types of the outputs.
     pub outputs: Vec<Tensor>,
+    /// Tasks of the plan that the stage consists of.
     pub tasks: Vec<Task>,
-    /// Calls in an order in which they can be run one after the other.
+    /// Calls in a topological order.
     pub calls: Vec<Call>,
 }
 
-/// What the planner knows as one piece of work.
+/// Task of the planning problem.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Task {
+    /// Name of the task.
     pub name: String,
-    /// What the plan has it take.
+    /// Predicted time in µs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub predicted_us: Option<f64>,
-    /// An entry of a profile (`divi-profile/1`) but for its `us`, and the batch that it is for.
+    /// Key of the task in a profile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<Profile>,
-    /// True if the device, which has memory of its own, reads the constants of the task in memory of the host.
+    /// True if the device, which has its own memory, reads the constants of the task in host memory.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_host_weights: bool,
 }
 
+/// Key of a task in a profile (`divi-profile/1`).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
+    /// Batch size of the task.
     pub batch: u64,
+    /// Profile entry without its field `us`.
     pub entry: serde_json::Value,
 }
 
-/// A kernel on its buffers, by its name in the executable. The iterations of its outermost loop can be split over threads.
+/// Call of a kernel. The iterations of its outermost loop can be distributed over threads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Call {
+    /// Name of the kernel in the executable.
     pub kernel: String,
+    /// Arguments of the kernel.
     pub buffers: Vec<Buffer>,
-    /// Bytes that the kernel touches of each buffer at most, from its first one on.
+    /// By buffer: upper bound of the bytes that the kernel accesses, from the start of the buffer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bytes: Vec<u64>,
-    /// The buffers that it writes, by index. They overlap no other one.
+    /// Indices of the buffers that it writes. They do not overlap any other buffer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub writes: Vec<usize>,
-    /// All iterations.
+    /// Number of iterations.
     pub extent: i64,
-    /// The fewest that are worth a thread of their own.
+    /// Minimum number of iterations that are worth a thread.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub grain: i64,
-    /// An index of the stage's `tasks`; 0 in `prepare`.
+    /// Index into the stage's `tasks`; 0 in `prepare`.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub task: usize,
-    /// Earlier calls of the stage (by index) that must be done before it: those whose results it reads, or whose buffers it
-    /// writes. Those that they come after themselves need not be listed. If no call of a stage has any, calls run one after the other.
+    /// Dependences on earlier calls of the stage (by index): calls whose results it reads or whose buffers it overwrites.
+    /// Transitive dependences may be omitted. If no call of a stage has any, calls run sequentially.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<usize>,
-    /// Anything else that the driver of the device needs to run it.
+    /// Driver-specific data.
     #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
     pub payload: serde_json::Value,
 }
 
 impl Call {
-    /// The constants that it reads, as often as it does.
+    /// Returns the indices of its constant buffers, with repetitions.
     pub(crate) fn constants(&self) -> impl Iterator<Item = usize> {
         self.buffers.iter().filter_map(|buffer| if let Buffer::Constant(index) = buffer { Some(*index) } else { None })
     }
 }
 
 impl Bundle {
-    /// True if the description says how many bytes its calls touch, as all but those of version 1 do.
+    /// Returns true if calls have extents ([`Call::bytes`]), as in all versions but 1.
     pub(crate) fn has_extents(&self) -> bool {
-        !self.is_unchecked
+        !self.lacks_extents
     }
 
-    /// Returns `model_folder`, or `None` if the description is one of version 1, which does not say where files of the model are.
+    /// Returns `model_folder`; `None` for version 1, which lacks it.
     pub(crate) fn known_model_folder(&self) -> Option<&str> {
-        (!self.is_unchecked).then_some(&self.model_folder)
+        (!self.lacks_extents).then_some(&self.model_folder)
     }
 
-    /// Stages of a device, with their indices.
+    /// Returns the stages of a device with their indices.
     pub fn stages_of(&self, device: usize) -> impl Iterator<Item = (usize, &Stage)> {
         self.stages.iter().enumerate().filter(move |(_, stage)| stage.device == device)
     }
 }
 
 impl Stage {
-    /// True if the device reads the constants of a call in memory of the host.
+    /// Returns true if the device reads the constants of a call in host memory.
     pub(crate) fn reads_on_host(&self, call: &Call) -> bool {
         self.tasks.get(call.task).is_some_and(|task| task.has_host_weights)
     }
@@ -305,37 +347,39 @@ pub(crate) fn is_zero(value: &usize) -> bool {
     *value == 0
 }
 
+/// Argument of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Buffer {
-    /// An input of the stage.
+    /// Input of the stage, by index.
     #[serde(rename = "in")]
     Input(usize),
-    /// An output of the stage.
+    /// Output of the stage, by index.
     #[serde(rename = "out")]
     Output(usize),
-    /// At this offset in the stage's arena.
+    /// Offset in the stage's arena.
     #[serde(rename = "at")]
     Arena(u64),
-    /// An index of `constants`.
+    /// Index into `constants`.
     #[serde(rename = "const")]
     Constant(usize),
 }
 
-/// What kernels return.
+/// Status code of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum Status {
+    /// Success.
     Done = 0,
-    /// An index is outside the tensor that it is for.
+    /// An index is out of the range of its tensor.
     IndexOutOfRange = 1,
     /// An integer is divided by zero.
     DivisionByZero = 2,
-    /// A number is none of those that the operator is defined for.
+    /// An operand is outside of the operator's domain.
     BadValue = 3,
 }
 
 impl Status {
-    /// What is wrong, by what a kernel returned; `None` if nothing is.
+    /// Returns the message of a status code; `None` for success.
     pub fn problem(code: i32) -> Option<&'static str> {
         match code {
             0 => None,
@@ -347,29 +391,69 @@ impl Status {
     }
 }
 
+/// Step of the program: an action with its predicted schedule.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Step {
+    /// Action of the step.
     #[serde(flatten)]
     pub action: Action,
-    /// When the plan has it start, in microseconds.
+    /// Planned start in µs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_us: Option<f64>,
-    /// How long the plan has it take.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub takes_us: Option<f64>,
+    /// Predicted duration in µs.
+    #[serde(rename = "takes_us", default, skip_serializing_if = "Option::is_none")]
+    pub duration_us: Option<f64>,
 }
 
-/// Values are indices of `values`.
+/// Action of a step. Operands and results are indices into `values`.
+///
+/// Slices and gathers split and join the inputs of a batch along `axis`. The runtime addresses a value as `outer` × inputs
+/// parts of equal size and does not read `axis`, so `outer` must include the extents before the axis.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Action {
-    /// Runs a stage (an index of `stages`) on its device.
-    Launch { stage: usize, inputs: Vec<usize>, outputs: Vec<usize> },
+    /// Runs a stage on its device.
+    Launch {
+        /// Index into `stages`.
+        stage: usize,
+        /// Operands.
+        inputs: Vec<usize>,
+        /// Results.
+        outputs: Vec<usize>,
+    },
     /// Copies a value to another device.
-    Transfer { input: usize, output: usize },
-    /// Takes `positions` out of a value that has `of` inputs on an axis: of each of `outer` parts of the axis, which has all
-    /// inputs one behind the other.
-    Slice { input: usize, output: usize, positions: Vec<u64>, of: u64, axis: usize, outer: u64 },
-    /// Puts the inputs of several values, `of` of them each, one behind the other, in each of `outer` parts of the axis.
-    Gather { inputs: Vec<usize>, output: usize, of: Vec<u64>, axis: usize, outer: u64 },
+    Transfer {
+        /// Operand.
+        input: usize,
+        /// Result.
+        output: usize,
+    },
+    /// Extracts some inputs of a batch.
+    Slice {
+        /// Operand.
+        input: usize,
+        /// Result.
+        output: usize,
+        /// Indices of the extracted inputs.
+        positions: Vec<u64>,
+        /// Number of inputs in the operand.
+        of: u64,
+        /// Batch axis.
+        axis: usize,
+        /// Number of groups of parts, each of which has a part of every input.
+        outer: u64,
+    },
+    /// Concatenates the inputs of several batches.
+    Gather {
+        /// Operands.
+        inputs: Vec<usize>,
+        /// Result.
+        output: usize,
+        /// By operand: its number of inputs.
+        of: Vec<u64>,
+        /// Batch axis.
+        axis: usize,
+        /// Number of groups of parts, each of which has a part of every input.
+        outer: u64,
+    },
 }

@@ -1,16 +1,16 @@
-//! The constants of a bundle in memory: read or mapped where they lie in files, made where they do not.
+//! Constants of a bundle in host memory: read or mapped from files, or evaluated.
 
 use crate::{
     bundle::{ALIGNMENT, Bundle, Constant, Source},
     error::{Error, Result},
     files::{self, Roots},
-    memory::Aligned,
+    memory::AlignedBuffer,
     prepare::Expression,
-    random_weights::Recipe,
+    random_weights::RandomConstant,
     weights,
 };
 use bytes::Bytes;
-use divi_threads::{on_cores, sync::Mutex};
+use divi_threads::{run_on_cores, sync::Mutex};
 use std::{
     collections::{HashMap, hash_map::Entry},
     fs,
@@ -18,16 +18,18 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
-/// Weights from a seed are made in pieces of this size, so that all cores work on a large one.
+/// Weights are generated from a seed in pieces of this many bytes, so that all cores work on a large constant.
 const PIECE: usize = 1 << 22;
 
+/// Constants of a bundle, by index.
 pub(crate) struct Constants {
     pub(crate) constants: Vec<Memory>,
 }
 
+/// Bytes of a constant.
 pub(crate) enum Memory {
     Mapped(Bytes),
-    Owned(Aligned),
+    Owned(AlignedBuffer),
 }
 
 impl Memory {
@@ -38,7 +40,7 @@ impl Memory {
         }
     }
 
-    /// Kernels only write to those that `prepare` computes, and those are owned.
+    /// Returns the address. Only constants computed by `prepare` may be written, and these are owned.
     pub(crate) fn pointer(&self) -> *mut u8 {
         match self {
             Self::Mapped(bytes) => bytes.as_ptr().cast_mut(),
@@ -48,17 +50,17 @@ impl Memory {
 }
 
 impl Constants {
-    /// Reads or maps constants that lie in files, and makes the others; those that `prepare` computes are zeros.
+    /// Reads or maps constants in files and evaluates the others. Those that `prepare` computes are zero.
     pub(crate) fn load(roots: &Roots, bundle: &Bundle, is_mapped: bool) -> Result<Self> {
         bundle.check_expressions(roots)?;
         let files = Files::open(roots, bundle)?;
         let mut order: Vec<usize> = (0..bundle.constants.len()).collect();
-        // The largest first: what is needed to make them is gone again before all the others are there.
+        // Largest first, to reduce the peak: their temporary memory is freed before most of the others are allocated.
         order.sort_by_key(|&index| (std::cmp::Reverse(bundle.constants[index].bytes), index));
         let made = Mutex::new(Vec::with_capacity(order.len()));
         let failure = Mutex::new(None);
         let next = AtomicUsize::new(0);
-        on_cores(order.len(), || {
+        run_on_cores(order.len(), || {
             while let Some(&index) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
                 match files.load(index, &bundle.constants[index], is_mapped) {
                     Ok(memory) => made.lock().push((index, memory)),
@@ -77,14 +79,14 @@ impl Constants {
         Ok(Self { constants: made.into_iter().map(|(_, memory)| memory).collect() })
     }
 
-    /// Gives the memory of all constants back but of those that are needed.
-    pub(crate) fn keep(&mut self, needed: &[bool]) {
+    /// Frees the memory of all constants that are not `needed`.
+    pub(crate) fn retain(&mut self, needed: &[bool]) {
         let others = self.constants.iter_mut().zip(needed).filter(|(_, is_needed)| !**is_needed);
         others.for_each(|(memory, _)| *memory = Memory::Mapped(Bytes::new()));
     }
 }
 
-/// Files that constants are in, each opened once.
+/// Files that contain constants, each opened once.
 struct Files<'a> {
     roots: &'a Roots,
     opened: HashMap<&'a str, Opened>,
@@ -99,7 +101,7 @@ struct Opened {
 impl<'a> Files<'a> {
     fn open(roots: &'a Roots, bundle: &'a Bundle) -> Result<Self> {
         let mut opened = HashMap::new();
-        for (path, _) in bundle.constants.iter().filter_map(Constant::place) {
+        for (path, _) in bundle.constants.iter().filter_map(Constant::file_range) {
             if let Entry::Vacant(place) = opened.entry(path) {
                 let path = roots.resolve(path)?;
                 let (file, bytes) = files::open(&path)?;
@@ -117,22 +119,22 @@ impl<'a> Files<'a> {
     fn load(&self, index: usize, constant: &Constant, is_mapped: bool) -> Result<Memory> {
         let what = format!("constant {index}");
         match &constant.source {
-            Source::Made(expression) => evaluate(self.roots, index, expression).map(Memory::Owned),
-            Source::Computed => Aligned::zeroed(constant.bytes, &what).map(Memory::Owned),
+            Source::Evaluated(expression) => evaluate(self.roots, index, expression).map(Memory::Owned),
+            Source::Computed => AlignedBuffer::zeroed(constant.bytes, &what).map(Memory::Owned),
             Source::Packed { .. } | Source::File { .. } => {
-                let Some((path, (offset, length))) = constant.place() else {
-                    return Err(Error::Constant { index, reason: "it is in no file".into() });
+                let Some((path, (offset, length))) = constant.file_range() else {
+                    return Err(Error::Constant { index, reason: "it is not in a file".into() });
                 };
                 let Opened { path, file, bytes } = &self.opened[path];
                 let short = |error: weights::Error| Error::damaged(path, error.to_string());
                 weights::check_extent(path, *bytes, offset, length).map_err(short)?;
-                // Models put tensors anywhere; kernels need theirs at multiples.
+                // Tensors in models have arbitrary offsets, but kernels need aligned addresses.
                 if is_mapped && offset.is_multiple_of(ALIGNMENT) && length > 0 {
                     let mapped = weights::map_range(file, offset, length).map_err(Error::unreadable(path))?;
                     constant.check_bytes(path, &mapped)?;
                     return Ok(Memory::Mapped(mapped));
                 }
-                let mut memory = Aligned::zeroed(length, &what)?;
+                let mut memory = AlignedBuffer::zeroed(length, &what)?;
                 files::read_range(file, path, offset, &mut memory)?;
                 constant.check_bytes(path, &memory)?;
                 Ok(Memory::Owned(memory))
@@ -141,26 +143,26 @@ impl<'a> Files<'a> {
     }
 }
 
-fn evaluate(roots: &Roots, index: usize, expression: &Expression) -> Result<Aligned> {
+fn evaluate(roots: &Roots, index: usize, expression: &Expression) -> Result<AlignedBuffer> {
     let what = format!("constant {index}");
     if let Expression::Random { seed, key, element, count, low, high } = expression {
-        // The largest ones: made in their place, by all cores.
-        let recipe = Recipe { key: key.clone(), element: *element, count: *count, low: *low, high: *high };
-        let mut memory = Aligned::zeroed(recipe.byte_length(), &what)?;
+        // Generated in place by all cores: these are the largest constants.
+        let recipe = RandomConstant { key: key.clone(), element: *element, count: *count, low: *low, high: *high };
+        let mut memory = AlignedBuffer::zeroed(recipe.byte_length(), &what)?;
         fill(&recipe, *seed, &mut memory);
         return Ok(memory);
     }
     let bytes = expression.evaluate(roots.folder()).map_err(|reason| Error::Constant { index, reason })?;
     if expression.length() != Some(bytes.len() as u64) {
-        return Err(Error::Constant { index, reason: "its parts do not fit each other".into() });
+        return Err(Error::Constant { index, reason: "the sizes of its operands do not match".into() });
     }
-    Aligned::copied(&bytes, &what)
+    AlignedBuffer::copied(&bytes, &what)
 }
 
-fn fill(recipe: &Recipe, seed: u64, memory: &mut [u8]) {
+fn fill(recipe: &RandomConstant, seed: u64, memory: &mut [u8]) {
     let count = memory.len().div_ceil(PIECE);
     let pieces = Mutex::new(memory.chunks_mut(PIECE).enumerate());
-    on_cores(count, || {
+    run_on_cores(count, || {
         loop {
             let piece = pieces.lock().next();
             let Some((index, piece)) = piece else { return };

@@ -1,8 +1,8 @@
-//! The processor that this runs on.
+//! Processor of this machine.
 
 use std::{collections::HashSet, fs};
 
-/// Which of the features (in the names of `/proc/cpuinfo`) this processor lacks. Where that file is not, none are known.
+/// Returns the features (flags of `/proc/cpuinfo`) that this processor lacks; all of them if that file cannot be read.
 pub(crate) fn missing(features: &[String]) -> Vec<String> {
     if features.is_empty() {
         return Vec::new();
@@ -17,7 +17,7 @@ pub(crate) fn missing(features: &[String]) -> Vec<String> {
     features.iter().filter(|feature| !flags.contains(feature.as_str())).cloned().collect()
 }
 
-/// What the processor calls itself.
+/// Returns the model name of the processor, or its architecture if the model is unknown.
 pub fn name() -> String {
     let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));

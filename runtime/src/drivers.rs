@@ -1,7 +1,7 @@
 //! Registry of drivers: the only place that lists device kinds.
 //!
-//! Bundles are read here (`description`), since drivers check what a description says of their devices, and since old versions of the
-//! format (`upgrade`) name device kinds.
+//! Bundles are read here (`description`), because drivers validate the parts of a description that concern their devices, and
+//! because old versions of the format (`upgrade`) depend on device kinds.
 
 pub mod cpu;
 pub mod cuda;
@@ -16,7 +16,7 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// Drivers, one for each kind of device.
+/// Drivers, one per device kind.
 #[derive(Clone)]
 pub struct Drivers(Vec<Arc<dyn Driver>>);
 
@@ -27,7 +27,7 @@ impl Default for Drivers {
 }
 
 impl Drivers {
-    /// Adds a driver, in the place of one for the same kind.
+    /// Adds a driver, replacing the one of the same kind.
     #[must_use]
     pub fn with(mut self, driver: Arc<dyn Driver>) -> Self {
         self.0.retain(|other| other.kind() != driver.kind());
@@ -35,21 +35,22 @@ impl Drivers {
         self
     }
 
+    /// Returns the driver of a kind.
     pub fn find(&self, kind: &str) -> Option<&Arc<dyn Driver>> {
         self.0.iter().find(|driver| driver.kind() == kind)
     }
 
-    /// Names of all kinds.
+    /// Returns the names of all kinds.
     pub fn kinds(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|driver| driver.kind())
     }
 
-    /// Devices of a kind that this machine has, or the reason why there are none.
+    /// Returns the devices of a kind on this machine, or the reason why there are none.
     pub fn devices(&self, kind: &str) -> std::result::Result<Vec<DeviceInfo>, String> {
         self.find(kind).map_or_else(|| Err(format!("unknown device kind '{kind}'")), |driver| driver.devices())
     }
 
-    /// Drivers of the devices of a bundle, in their order.
+    /// Returns the driver of each device of a bundle.
     pub(crate) fn of(&self, bundle: &Bundle) -> Result<Vec<Arc<dyn Driver>>> {
         let driver = |device: &crate::bundle::Device| {
             self.find(&device.kind).cloned().ok_or_else(|| Error::UnknownKind {
@@ -61,13 +62,13 @@ impl Drivers {
         bundle.devices.iter().map(driver).collect()
     }
 
-    /// Driver that runs code of a format on the host, for `prepare`.
+    /// Returns the driver that runs code of a format on the host, for `prepare`.
     pub(crate) fn of_host(&self, format: &str) -> Option<&Arc<dyn Driver>> {
         let is_on_host = |driver: &&Arc<dyn Driver>| driver.properties().memory == MemorySpace::Host;
         self.0.iter().filter(is_on_host).find(|driver| driver.formats().contains(&format))
     }
 
-    /// Checks what a description says of devices whose kind is known, and of `prepare`.
+    /// Checks the driver-specific parts of a description, for devices of known kinds and for `prepare`.
     pub(crate) fn validate(&self, bundle: &Bundle) -> std::result::Result<(), String> {
         for (index, device) in bundle.devices.iter().enumerate() {
             let Some(driver) = self.find(&device.kind) else { continue };

@@ -1,27 +1,28 @@
-//! Element types, by ONNX's names, and how NumPy has them.
+//! Element types of ONNX and their representation in NumPy files.
 
 use std::fmt;
 
 macro_rules! dtypes {
     ($($variant:ident, $name:literal, $bits:literal, $numpy:literal;)*) => {
-        /// The element type of a tensor.
+        /// Element type of a tensor.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum DType { $($variant,)* }
+        pub enum DType { $(#[doc = concat!("`", $name, "`.")] $variant,)* }
 
         impl DType {
+            /// All element types.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// As ONNX and bundles call it.
+            /// Returns the name in ONNX and in bundles.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
             }
 
-            /// The width of an element; those below a byte are packed, the first in the lowest bits.
+            /// Returns the width of an element in bits. Elements below 8 bits are packed, the first in the lowest bits.
             pub const fn bits(self) -> u64 {
                 match self { $(Self::$variant => $bits,)* }
             }
 
-            /// What NumPy's files call it. Types that NumPy lacks are the integers with their bits, a byte or more each.
+            /// Returns the type in NumPy files. Types that NumPy lacks are represented by integers of at least 8 bits.
             pub const fn numpy(self) -> &'static str {
                 match self { $(Self::$variant => $numpy,)* }
             }
@@ -58,11 +59,12 @@ dtypes! {
 }
 
 impl DType {
+    /// Returns the type with an ONNX name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|dtype| dtype.name() == name)
     }
 
-    /// Bytes of a dense tensor of this shape; `None` if they are more than can be counted.
+    /// Returns the size in bytes of a dense tensor of this shape; `None` if it overflows.
     pub fn bytes_of(self, shape: &[u64]) -> Option<u64> {
         if shape.contains(&0) {
             return Some(0);

@@ -1,4 +1,5 @@
-//! Runs steps by data flow: a step that is done makes those ready that waited for it, in the queues of their lanes.
+//! Data-flow execution: a completed step adds its dependents to the ready queues of their lanes when their last dependence is
+//! satisfied.
 
 mod device;
 
@@ -7,11 +8,11 @@ use crate::{
     bundle::Action,
     error::{Error, Result},
     hal::Allocation,
-    layout::Layout,
+    layout::MemoryPlan,
     options::LaunchHook,
-    program::{Planned, Program},
+    program::{PlannedStep, Program},
     request::{Outputs, Request},
-    slot::{Current, Slot},
+    slot::{ActiveRequest, Slot},
     span::{Recording, Span, Spans},
     tensor::TensorRef,
 };
@@ -29,84 +30,90 @@ use std::{
     time::Instant,
 };
 
+/// Executors, slots and program of a runtime.
 pub(crate) struct Engine {
-    pub(crate) layout: Layout,
-    /// By input: whether kernels may read it where its owner has it.
-    pub(crate) may_lend: Vec<bool>,
-    /// By output: whether a device may copy it to where it goes.
-    pub(crate) may_place: Vec<bool>,
-    /// A device runs one stage at a time, so its stages share one.
+    pub(crate) layout: MemoryPlan,
+    /// By input: true if kernels may read it in the caller's memory.
+    pub(crate) may_read_in_place: Vec<bool>,
+    /// By output: true if a device may copy it directly to the caller's memory.
+    pub(crate) may_write_in_place: Vec<bool>,
+    /// One arena per device, shared by its stages: a device runs one stage at a time.
     pub(crate) _arenas: Vec<Box<dyn Allocation>>,
     pub(crate) slots: Vec<Slot>,
     pub(crate) admission: Admission,
     pub(crate) executors: Vec<Executor<Spans>>,
-    /// For each lane, its executor and which of the executor's lanes it is.
+    /// By lane: the index of its executor, and its index among the executor's lanes.
     pub(crate) lanes: Vec<(usize, usize)>,
-    /// The executor where requests end that have outputs in other memory than the host's.
+    /// Executor that completes requests; `Some` if outputs are in device memory and must be downloaded.
     pub(crate) completions: Option<usize>,
     pub(crate) before_launch: Option<LaunchHook>,
     /// A [`Recording`].
     pub(crate) recording: AtomicU8,
     pub(crate) loaded: Instant,
-    /// Dropped last: the others have pointers into it.
+    /// Declared last, so that it is dropped last: the other fields have pointers into it.
     pub(crate) program: Program,
 }
 
-/// A thread that goes on with what it has made ready at executors of others: to wake another thread takes longer than many a step
-/// does.
+/// State of a thread that runs steps. After a step, the thread continues with dependents on other executors, because waking
+/// another thread takes longer than many steps.
 #[derive(Default)]
-pub(crate) struct Hand {
-    /// Its own executor.
+pub(crate) struct Worker {
+    /// Executor that the thread serves.
     executor: Option<usize>,
-    /// The slot of the request that it waits for. It may synchronize devices then; else, it only enqueues work.
-    waits_for: Option<usize>,
-    /// The executor whose place it has taken.
-    next: Cell<Option<usize>>,
-    /// A request whose last step it has run, and its slot.
+    /// Slot of the request that the thread is blocked on. Only then may it synchronize devices; otherwise it only enqueues
+    /// work.
+    blocked_on: Option<usize>,
+    /// Executor that the thread has claimed ([`Executor::try_claim`]).
+    claimed: Cell<Option<usize>>,
+    /// Slot and number of a request whose last step the thread has run.
     ended: Cell<Option<(usize, u64)>>,
 }
 
-impl Hand {
-    pub(crate) fn waiting_for(slot: usize) -> Self {
-        Self { waits_for: Some(slot), ..Self::default() }
+impl Worker {
+    pub(crate) fn blocked_on(slot: usize) -> Self {
+        Self { blocked_on: Some(slot), ..Self::default() }
     }
 }
 
 impl Engine {
-    /// Runs the steps of an executor, as its thread, until the executor is closed.
+    /// Body of an executor's thread: runs its steps until it is closed.
     pub(crate) fn serve(&self, executor: usize) {
-        let hand = Hand { executor: Some(executor), ..Hand::default() };
+        let worker = Worker { executor: Some(executor), ..Worker::default() };
         self.executors[executor].serve(|spans, ready| {
             if ready.step as usize == self.program.steps.len() {
                 return self.complete(ready.slot as usize);
             }
-            self.run(spans, ready, &hand);
-            self.drive(&hand, || self.executors[executor].has_ready());
+            self.run(spans, ready, &worker);
+            self.drive(&worker, || self.executors[executor].has_ready());
         });
     }
 
-    /// Runs steps at the executors that a thread has taken, until it has none or it is enough.
-    pub(crate) fn drive(&self, hand: &Hand, is_enough: impl Fn() -> bool) {
-        self.end(hand);
-        while let Some(executor) = hand.next.take() {
-            let has_next = || hand.next.get().is_some();
-            // A thread blocked on a request enqueues all pending work before it synchronizes; others go on where they are needed.
-            let is_enough = || hand.ended.get().is_some() || (has_next() && hand.waits_for.is_none()) || is_enough();
-            // A thread that only enqueues work for another executor does not synchronize.
+    /// Runs steps of the executors that the thread has claimed, until none is claimed. `is_enough` ends the claim of an
+    /// executor.
+    pub(crate) fn drive(&self, worker: &Worker, is_enough: impl Fn() -> bool) {
+        self.end(worker);
+        while let Some(executor) = worker.claimed.take() {
+            let has_claimed = || worker.claimed.get().is_some();
+            // A thread blocked on a request enqueues all pending work before it synchronizes; others move on to the next
+            // executor.
+            let is_enough =
+                || worker.ended.get().is_some() || (has_claimed() && worker.blocked_on.is_none()) || is_enough();
+            // A thread that enqueues work on behalf of another executor must not synchronize.
             let may_run = |ready: Ready| {
                 let step = self.program.steps.get(ready.step as usize);
-                (hand.waits_for.is_some() && !has_next()) || step.is_some_and(|step| self.is_enqueued(step))
+                (worker.blocked_on.is_some() && !has_claimed()) || step.is_some_and(|step| self.is_enqueued(step))
             };
-            self.executors[executor].drive(|spans, ready| self.run(spans, ready, hand), may_run, is_enough);
-            self.end(hand);
+            self.executors[executor].run_claimed(|spans, ready| self.run(spans, ready, worker), may_run, is_enough);
+            self.end(worker);
         }
     }
 
-    /// Sees to the end of a request whose last step a thread has run, which may have to be waited for.
-    fn end(&self, hand: &Hand) {
-        let Some((slot, request)) = hand.ended.take() else { return };
+    /// Completes the request whose last step the thread has run, or passes it to the completion executor if that would block
+    /// the thread on downloads.
+    fn end(&self, worker: &Worker) {
+        let Some((slot, request)) = worker.ended.take() else { return };
         match self.completions {
-            Some(executor) if hand.waits_for != Some(slot) => {
+            Some(executor) if worker.blocked_on != Some(slot) => {
                 let step = self.program.steps.len() as u32;
                 self.executors[executor].push(0, Ready { request, rank: 0, step, slot: slot as u32 });
             }
@@ -114,8 +121,8 @@ impl Engine {
         }
     }
 
-    /// Gives a request the slot it was let into and makes its first steps ready. `inputs` are those of the bundle, in order;
-    /// kernels read them where they are if that is `lent` and where kernels can read, else they are copied.
+    /// Starts a request in its slot and enqueues its first steps. `inputs` are in the bundle's order. Kernels read them in
+    /// place if they are `lent`, aligned and accessible; otherwise they are copied.
     pub(crate) fn begin(
         &self,
         (slot_index, id): (usize, u64),
@@ -123,37 +130,40 @@ impl Engine {
         mut outputs: Outputs,
         inputs: &[TensorRef<'_>],
         lent: bool,
-        hand: &Hand,
+        worker: &Worker,
     ) {
         let slot = &self.slots[slot_index];
         let failure = self.upload_inputs(slot, inputs, lent).err();
-        for ((port, input), may_lend) in self.program.bundle.inputs.iter().zip(inputs).zip(&self.may_lend) {
+        for ((port, input), may_read_in_place) in
+            self.program.bundle.inputs.iter().zip(inputs).zip(&self.may_read_in_place)
+        {
             if !self.program.is_on_host(port.value) {
                 continue;
             }
             let source = input.bytes.as_ptr();
             let is_aligned = source.addr().is_multiple_of(crate::bundle::ALIGNMENT as usize);
-            let is_usable = lent && is_aligned && (*may_lend || self.is_pinned(source));
-            // SAFETY: the slot was given to this thread, and none of its steps is ready yet.
-            unsafe { slot.place(&self.program, &self.layout, port.value, is_usable.then_some(source.cast_mut())) };
+            let is_usable = lent && is_aligned && (*may_read_in_place || self.is_pinned(source));
+            // SAFETY: this thread owns the slot, and none of its steps is ready yet.
+            unsafe { slot.bind(&self.program, &self.layout, port.value, is_usable.then_some(source.cast_mut())) };
             if !is_usable {
-                // SAFETY: the value is as long as the input, which was checked, and in memory of its own.
+                // SAFETY: `match_inputs` checked the size, and the value is in the slot's own memory.
                 unsafe { ptr::copy_nonoverlapping(source, slot.value(port.value), input.bytes.len()) };
             }
         }
-        for (index, port) in self.program.bundle.outputs.iter().enumerate().filter(|(index, _)| self.may_place[*index])
+        for (index, port) in
+            self.program.bundle.outputs.iter().enumerate().filter(|(index, _)| self.may_write_in_place[*index])
         {
-            let place = Some(outputs.pointer(index)).filter(|&place| self.is_pinned(place));
-            // SAFETY: as above; the place is as long as the output, which was checked.
-            unsafe { slot.place(&self.program, &self.layout, port.value, place) };
+            let lent = Some(outputs.pointer(index)).filter(|&pointer| self.is_pinned(pointer));
+            // SAFETY: as above; the size of the buffer was checked.
+            unsafe { slot.bind(&self.program, &self.layout, port.value, lent) };
         }
         let steps = &self.program.steps;
         {
             let mut progress = slot.progress.lock();
-            progress.current = Some(Current { request, outputs, failure });
+            progress.current = Some(ActiveRequest { request, outputs, failure });
             progress.steps_left = steps.len();
-            progress.begun.fill(None);
-            for (wait, step) in progress.waits.iter_mut().zip(steps) {
+            progress.started_transfers.fill(None);
+            for (wait, step) in progress.pending_dependences.iter_mut().zip(steps) {
                 *wait = step.dependencies.len() as u32;
             }
         }
@@ -161,41 +171,46 @@ impl Engine {
             return self.complete(slot_index);
         }
         for (index, step) in steps.iter().enumerate().filter(|(_, step)| step.dependencies.is_empty()) {
-            self.make_ready(slot_index, id, (index, step), hand);
+            self.make_ready(slot_index, id, (index, step), worker);
         }
     }
 
-    fn make_ready(&self, slot: usize, request: u64, (index, step): (usize, &Planned), hand: &Hand) {
+    /// Adds a step to its ready queue and, if the thread may run it, claims the executor.
+    fn make_ready(&self, slot: usize, request: u64, (index, step): (usize, &PlannedStep), worker: &Worker) {
         let (executor, lane) = self.lanes[step.lane];
-        if self.is_for(step, hand) && hand.next.get().is_none() && self.executors[executor].take() {
-            hand.next.set(Some(executor));
+        if self.may_run_elsewhere(step, worker)
+            && worker.claimed.get().is_none()
+            && self.executors[executor].try_claim()
+        {
+            worker.claimed.set(Some(executor));
         }
         let ready = Ready { request, rank: step.rank, step: index as u32, slot: slot as u32 };
         self.executors[executor].push(lane, ready);
     }
 
-    /// True if devices with queues run behind the threads that enqueue their work.
-    fn runs_ahead(&self) -> bool {
+    /// Returns true if devices with queues run asynchronously, which recording of tasks prevents.
+    fn is_asynchronous(&self) -> bool {
         self.recording.load(Ordering::Relaxed) < Recording::Tasks as u8
     }
 
-    /// True if a step is only enqueued, not synchronized.
-    fn is_enqueued(&self, step: &Planned) -> bool {
-        step.is_queued && !step.is_synchronized && self.runs_ahead()
+    /// Returns true if a step is only enqueued, not synchronized.
+    fn is_enqueued(&self, step: &PlannedStep) -> bool {
+        step.is_queued && !step.is_synchronized && self.is_asynchronous()
     }
 
-    /// True if a thread may run a step at another's executor. Threads that compute have cores of their own, unless there is one device.
-    /// Any thread that has no step of its own waiting may enqueue work, and those that are blocked on a request synchronize, too.
-    fn is_for(&self, step: &Planned, hand: &Hand) -> bool {
-        let is_idle = || hand.executor.is_none_or(|executor| !self.executors[executor].has_ready());
-        match hand.waits_for {
+    /// Returns true if the thread may run a step of another executor. Inline computation stays on the executor's own core,
+    /// unless there is one executor only. A thread without ready steps of its own may enqueue work; a thread blocked on a
+    /// request may also synchronize.
+    fn may_run_elsewhere(&self, step: &PlannedStep, worker: &Worker) -> bool {
+        let is_idle = || worker.executor.is_none_or(|executor| !self.executors[executor].has_ready());
+        match worker.blocked_on {
             Some(_) => step.is_queued || self.executors.len() == 1,
             None => self.is_enqueued(step) && is_idle(),
         }
     }
 
-    /// Runs a step, unless its request has failed or was cancelled, and sees to those that wait for it.
-    fn run(&self, spans: &mut Spans, ready: Ready, hand: &Hand) {
+    /// Runs a step, unless its request has failed or was cancelled, and makes its dependents ready.
+    fn run(&self, spans: &mut Spans, ready: Ready, worker: &Worker) {
         let (slot_index, index) = (ready.slot as usize, ready.step as usize);
         let slot = &self.slots[slot_index];
         let request =
@@ -213,15 +228,15 @@ impl Engine {
                 current.failure = failure;
             }
             for &dependent in &self.program.steps[index].dependents {
-                progress.waits[dependent] -= 1;
-                if progress.waits[dependent] > 0 {
+                progress.pending_dependences[dependent] -= 1;
+                if progress.pending_dependences[dependent] > 0 {
                     continue;
                 }
                 let step = &self.program.steps[dependent];
-                if step.is_download && self.runs_ahead() {
+                if step.is_download && self.is_asynchronous() {
                     downloads.push(dependent);
                 } else {
-                    self.make_ready(slot_index, ready.request, (dependent, step), hand);
+                    self.make_ready(slot_index, ready.request, (dependent, step), worker);
                 }
             }
             progress.steps_left -= 1;
@@ -229,10 +244,10 @@ impl Engine {
         };
         for download in downloads {
             self.begin_download(slot, ready.request, download);
-            self.make_ready(slot_index, ready.request, (download, &self.program.steps[download]), hand);
+            self.make_ready(slot_index, ready.request, (download, &self.program.steps[download]), worker);
         }
         if is_last {
-            hand.ended.set(Some((slot_index, ready.request)));
+            worker.ended.set(Some((slot_index, ready.request)));
         }
     }
 
@@ -240,35 +255,38 @@ impl Engine {
         let text =
             panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(|text| &text[..]));
         let stage = self.program.bundle.step_name(&self.program.bundle.steps[step]);
-        Error::Panicked { stage, message: text.unwrap_or("without a message").to_owned() }
+        Error::Panicked { stage, message: text.unwrap_or("no message").to_owned() }
     }
 
-    /// Ends a request, all of whose steps are done. The one who has its slot next can be sure of that.
+    /// Completes a request whose steps have all run: downloads its outputs, synchronizes the slot and releases it.
     fn complete(&self, slot_index: usize) {
         let slot = &self.slots[slot_index];
-        let Some(Current { request, mut outputs, failure, .. }) = slot.progress.lock().current.take() else { return };
+        let Some(ActiveRequest { request, mut outputs, failure, .. }) = slot.progress.lock().current.take() else {
+            return;
+        };
         let outcome = match failure {
             Some(error) => Err(error),
             None => self.download_outputs(slot, &mut outputs).map(|()| {
                 for (index, port) in self.program.bundle.outputs.iter().enumerate() {
-                    let (value, place) = (slot.value(port.value), outputs.pointer(index));
-                    if !self.program.is_on_host(port.value) || value == place {
+                    let (value, target) = (slot.value(port.value), outputs.pointer(index));
+                    if !self.program.is_on_host(port.value) || value == target {
                         continue;
                     }
                     let bytes = self.program.bundle.values[port.value].tensor.bytes as usize;
-                    // SAFETY: the value was written, and the place for it is as long, which was checked.
-                    unsafe { ptr::copy_nonoverlapping(value, place, bytes) };
+                    // SAFETY: the value has been written, and the size of the target was checked.
+                    unsafe { ptr::copy_nonoverlapping(value, target, bytes) };
                 }
                 outputs
             }),
         };
-        // The next request of the slot may write what devices read until now.
+        // Devices may still read memory that the next request of the slot will write.
         let synchronized = self.synchronize(slot);
-        self.program.devices.iter().for_each(|device| device.queue().keep_times(slot_index));
+        self.program.devices.iter().for_each(|device| device.queue().collect_times(slot_index));
         request.finish(outcome.and_then(|outputs| synchronized.map(|()| outputs)));
-        self.admission.leave(slot_index);
+        self.admission.release(slot_index);
     }
 
+    /// Performs the action of a step and records its span.
     fn perform(&self, spans: &mut Spans, slot: &Slot, request: &Request, index: usize, id: u64) -> Result<()> {
         if request.is_cancelled() {
             return Err(Error::Cancelled);
@@ -281,7 +299,7 @@ impl Engine {
         let step = (index, self.owner(slot, id, index));
         match &bundle.steps[index].action {
             Action::Launch { .. } => {
-                // Tasks of devices with queues run one after the other if their times are recorded.
+                // Recording the tasks of a device with a queue serializes them, so it is done at the highest level only.
                 let least = if is_queued { Recording::Tasks } else { Recording::Steps };
                 self.launch(spans, slot, request, step, (recording >= least as u8).then_some(id))?;
             }
@@ -301,7 +319,7 @@ impl Engine {
             }
         }
         if is_queued {
-            // Devices record the times of their steps themselves, unless steps wait for their tasks.
+            // Devices record the times of their steps with events, unless steps are synchronized to record tasks.
             if recording < Recording::Tasks as u8 {
                 return Ok(());
             }
@@ -313,25 +331,26 @@ impl Engine {
         Ok(())
     }
 
+    /// Returns nanoseconds since the runtime was loaded.
     pub(crate) fn now(&self) -> u64 {
         self.loaded.elapsed().as_nanos() as u64
     }
 }
 
-/// Where the parts of a slice are in what it is taken out of, and where they go, in bytes.
+/// Returns the byte offsets of each part of a slice in its operand and in its result.
 fn sliced(positions: &[u64], of: u64, outer: u64, part: u64) -> impl Iterator<Item = (u64, u64)> {
-    // Values without bytes may have any number of parts.
+    // A value of zero bytes may have any number of parts.
     let outer = if part == 0 { 0 } else { outer };
-    let places = (0..outer).flat_map(move |o| positions.iter().map(move |position| o * of + position));
-    places.enumerate().map(move |(to, from)| (from * part, to as u64 * part))
+    let parts = (0..outer).flat_map(move |o| positions.iter().map(move |position| o * of + position));
+    parts.enumerate().map(move |(to, from)| (from * part, to as u64 * part))
 }
 
-/// Which value each part of a gather is of, where it is there, where it goes, and its length, in bytes.
+/// Returns for each part of a gather the index of its operand, the byte offsets in the operand and in the result, and its size.
 fn gathered(of: &[u64], outer: u64, part: u64) -> impl Iterator<Item = (usize, u64, u64, u64)> {
     let outer = if part == 0 { 0 } else { outer };
     let total: u64 = of.iter().sum();
-    let befores = of.iter().scan(0, |sum, of| Some(std::mem::replace(sum, *sum + of)));
-    of.iter().zip(befores).enumerate().flat_map(move |(which, (of, before))| {
-        (0..outer).map(move |o| (which, o * of * part, (o * total + before) * part, of * part))
+    let starts = of.iter().scan(0, |sum, of| Some(std::mem::replace(sum, *sum + of)));
+    of.iter().zip(starts).enumerate().flat_map(move |(operand, (of, start))| {
+        (0..outer).map(move |o| (operand, o * of * part, (o * total + start) * part, of * part))
     })
 }

@@ -1,96 +1,229 @@
-//! What can go wrong: with the bundle, with a request's inputs, or while it runs.
+//! Errors of the runtime: invalid bundles, invalid inputs, and failures during execution.
 
 use std::{io, path::Path, path::PathBuf};
 
+/// Error of the runtime.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A file of the bundle is not there or cannot be read.
+    /// A file does not exist or cannot be read.
     #[error("cannot read '{path}': {error}")]
-    Unreadable { path: PathBuf, error: io::Error },
-    /// The bundle is of a version that is newer than the newest this runtime knows.
-    #[error(
-        "'{path}' is of the format {format}, newer than {newest}, the newest this runtime knows: run it with a newer divi-run"
-    )]
-    Newer { path: PathBuf, format: String, newest: &'static str },
-    /// The description is not one, or contradicts itself.
-    #[error("'{path}' is no sound bundle: {reason}")]
-    Malformed { path: PathBuf, reason: String },
-    /// A file is not as it was written.
-    #[error("'{path}' is not as it was written: {reason}; compile the model again")]
-    Damaged { path: PathBuf, reason: String },
-    /// A file is in none of the folders that the bundle may read from.
+    Unreadable {
+        /// File.
+        path: PathBuf,
+        /// Error of the operating system.
+        error: io::Error,
+    },
+    /// A file cannot be written.
+    #[error("cannot write '{path}': {error}")]
+    Unwritable {
+        /// File.
+        path: PathBuf,
+        /// Error of the operating system.
+        error: io::Error,
+    },
+    /// The bundle has a format version that this runtime does not support yet.
+    #[error("'{path}' has format {format}, and this runtime supports up to {newest}: run it with a newer divi-run")]
+    Newer {
+        /// Description of the bundle.
+        path: PathBuf,
+        /// Format of the bundle.
+        format: String,
+        /// Newest supported format.
+        newest: &'static str,
+    },
+    /// The description cannot be parsed or is inconsistent.
+    #[error("'{path}': invalid bundle: {reason}")]
+    Malformed {
+        /// Description of the bundle.
+        path: PathBuf,
+        /// Violated constraint.
+        reason: String,
+    },
+    /// A file of cached choices between algorithms cannot be parsed.
+    #[error("'{path}': invalid choices file: {reason}")]
+    MalformedChoices {
+        /// File.
+        path: PathBuf,
+        /// Violated constraint.
+        reason: String,
+    },
+    /// A file does not have the recorded size or hash.
+    #[error("'{path}' was modified or damaged: {reason}; compile the model again")]
+    Damaged {
+        /// File.
+        path: PathBuf,
+        /// Detected difference.
+        reason: String,
+    },
+    /// A file is outside of the folders that the bundle may read from.
     #[error(
         "'{path}' is outside the bundle's folder and its model's: allow another folder for weights with --allow-path"
     )]
-    Outside { path: PathBuf },
-    /// The code is for a processor that can do more than this one.
+    Outside {
+        /// File.
+        path: PathBuf,
+    },
+    /// The code needs instruction set extensions that this processor lacks.
     #[error(
         "the bundle is for {cpu}, and this processor lacks {}: compile the model for this processor",
         .missing.join(", ")
     )]
-    OtherProcessor { cpu: String, missing: Vec<String> },
+    OtherProcessor {
+        /// Processor that the code was compiled for.
+        cpu: String,
+        /// Missing features.
+        missing: Vec<String>,
+    },
     /// An executable cannot be loaded or lacks a kernel.
     #[error("the code in '{path}' cannot be loaded: {reason}")]
-    Code { path: PathBuf, reason: String },
-    /// There is no driver for a kind of device.
+    Code {
+        /// Executable.
+        path: PathBuf,
+        /// Reason of the failure.
+        reason: String,
+    },
+    /// There is no driver for a device kind.
     #[error("device '{id}' is of the unknown kind '{kind}'; expected one of {}", .known.join(", "))]
-    UnknownKind { id: String, kind: String, known: Vec<String> },
-    /// This machine lacks a device of the bundle, or has one that its code is not for.
+    UnknownKind {
+        /// Device of the bundle.
+        id: String,
+        /// Its kind.
+        kind: String,
+        /// Kinds that have a driver.
+        known: Vec<String>,
+    },
+    /// This machine lacks a device of the bundle, or its device cannot run the code.
     #[error(
         "the bundle needs the {kind} device '{id}' ({arch}), and {reason}: plan for a system of CPUs, as --system=cpu-2"
     )]
-    NoDevice { id: String, kind: String, arch: String, reason: String },
+    NoDevice {
+        /// Device of the bundle.
+        id: String,
+        /// Its kind.
+        kind: String,
+        /// Its architecture.
+        arch: String,
+        /// Description of what this machine has.
+        reason: String,
+    },
     /// An operation of a device failed.
     #[error("{what}: {problem}")]
-    Device { what: String, problem: String },
-    /// A constant cannot be made.
-    #[error("constant {index} cannot be made: {reason}")]
-    Constant { index: usize, reason: String },
-    /// There is not enough memory for something.
+    Device {
+        /// Operation or device.
+        what: String,
+        /// Error of the driver.
+        problem: String,
+    },
+    /// A constant cannot be computed.
+    #[error("cannot compute constant {index}: {reason}")]
+    Constant {
+        /// Index of the constant.
+        index: usize,
+        /// Reason of the failure.
+        reason: String,
+    },
+    /// An allocation failed or would exceed the available memory.
     #[error("there is not enough memory for {what}: it takes {bytes} bytes")]
-    Memory { what: String, bytes: u64 },
-    /// Requests in flight take more memory than there is.
+    Memory {
+        /// Purpose of the memory.
+        what: String,
+        /// Requested size in bytes.
+        bytes: u64,
+    },
+    /// The requests in flight need more memory than is available.
     #[error(
         "{requests} requests in flight take {bytes} bytes, and {available} are available: allow fewer, with --in-flight"
     )]
-    InFlight { requests: usize, bytes: u64, available: u64 },
+    InFlight {
+        /// Number of requests in flight.
+        requests: usize,
+        /// Bytes that they need.
+        bytes: u64,
+        /// Bytes that are available.
+        available: u64,
+    },
     /// A thread cannot be started.
     #[error("a thread cannot be started: {0}")]
     Thread(io::Error),
-    /// An input is given that the model does not have, or twice.
+    /// An input is not one of the model's, or is given twice.
     #[error("input '{name}' {reason}")]
-    UnexpectedInput { name: String, reason: String },
-    /// An input is not given.
-    #[error("input '{name}' is missing: it is {wanted}")]
-    MissingInput { name: String, wanted: String },
-    /// An input has another type or shape.
+    UnexpectedInput {
+        /// Name of the input.
+        name: String,
+        /// Rest of the message.
+        reason: String,
+    },
+    /// An input is missing.
+    #[error("input '{name}' is missing: expected {wanted}")]
+    MissingInput {
+        /// Name of the input.
+        name: String,
+        /// Expected type and shape.
+        wanted: String,
+    },
+    /// An input has the wrong type, shape or size.
     #[error("input '{name}' must be {wanted}, and the one given is {found}")]
-    WrongInput { name: String, wanted: String, found: String },
-    /// Places for outputs are not as the outputs are.
-    #[error("the outputs do not fit: {reason}")]
-    WrongOutput { reason: String },
-    /// A kernel ended with an error.
+    WrongInput {
+        /// Name of the input.
+        name: String,
+        /// Expected type and shape.
+        wanted: String,
+        /// Given type and shape.
+        found: String,
+    },
+    /// The caller's output buffers do not match the outputs.
+    #[error("invalid outputs: {reason}")]
+    WrongOutput {
+        /// Reason of the failure.
+        reason: String,
+    },
+    /// The outputs of a request were already taken.
+    #[error("the outputs of the request were already taken")]
+    Taken,
+    /// A kernel returned an error status.
     #[error("stage '{stage}' failed{}: {problem}", in_task(.task))]
-    Failed { stage: String, task: String, problem: String },
-    /// What ran for this stage panicked.
+    Failed {
+        /// Name of the stage.
+        stage: String,
+        /// Name of the task; empty if unknown.
+        task: String,
+        /// Meaning of the status.
+        problem: String,
+    },
+    /// A thread panicked while it ran a stage.
     #[error("stage '{stage}' panicked: {message}")]
-    Panicked { stage: String, message: String },
-    /// A value did not get to another device.
-    #[error("value '{value}' did not get from '{from}' to '{to}': {problem}")]
-    Transfer { value: String, from: String, to: String, problem: String },
+    Panicked {
+        /// Name of the stage.
+        stage: String,
+        /// Message of the panic.
+        message: String,
+    },
+    /// A transfer between devices failed.
+    #[error("transfer of value '{value}' from '{from}' to '{to}' failed: {problem}")]
+    Transfer {
+        /// Name of the value.
+        value: String,
+        /// Sending device.
+        from: String,
+        /// Receiving device.
+        to: String,
+        /// Error of the transport.
+        problem: String,
+    },
     /// The request was cancelled.
     #[error("the request was cancelled")]
     Cancelled,
-    /// The runtime is being shut down.
+    /// The runtime is shutting down.
     #[error("the runtime is shutting down")]
     Closed,
 }
 
-/// Returns the clause of a message about the task that failed: nothing if it has no name.
+/// Returns the clause of a message that names the failed task; empty if it has no name.
 fn in_task(task: &str) -> String {
     if task.is_empty() { String::new() } else { format!(" in '{task}'") }
 }
 
+/// Result of an operation of the runtime.
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {

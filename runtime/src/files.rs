@@ -1,4 +1,4 @@
-//! Files that a bundle names: regular ones only, in folders that it may read from.
+//! Access to files that a bundle names: regular files only, in allowed folders.
 
 use crate::error::{Error, Result};
 use std::{
@@ -7,13 +7,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Bytes that are read at a time where a file is read through.
+/// Buffer size in bytes for reading a file sequentially.
 const PIECE: usize = 1 << 18;
 
-/// Opens a regular file; devices, pipes and folders are refused. Returns it with its size.
+/// Opens a regular file and returns it with its size; devices, pipes and folders are rejected.
 pub(crate) fn open(path: &Path) -> Result<(fs::File, u64)> {
     let unreadable = |error| Error::Unreadable { path: path.to_owned(), error };
-    // Opening a pipe would wait for a writer otherwise.
+    // Without O_NONBLOCK, opening a pipe would block until it has a writer.
     let file = fs::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path).map_err(unreadable)?;
     let metadata = file.metadata().map_err(unreadable)?;
     if !metadata.is_file() {
@@ -34,7 +34,7 @@ pub(crate) fn read(path: &Path, limit: u64) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Reads a range of a file piece by piece. The file has the range when it is opened; that it was truncated since is an error.
+/// Reads a range of a file piece by piece. It is an error if the file was truncated since it was opened.
 pub(crate) fn read_pieces(
     file: &fs::File,
     path: &Path,
@@ -53,7 +53,7 @@ pub(crate) fn read_pieces(
     Ok(())
 }
 
-/// Fills memory with the bytes of a file from an offset on.
+/// Fills memory with the bytes of a file at an offset.
 pub(crate) fn read_range(file: &fs::File, path: &Path, offset: u64, memory: &mut [u8]) -> Result<()> {
     file.read_exact_at(memory, offset).map_err(|error| match error.kind() {
         io::ErrorKind::UnexpectedEof => Error::damaged(path, "it was truncated while it was read"),
@@ -61,23 +61,23 @@ pub(crate) fn read_range(file: &fs::File, path: &Path, offset: u64, memory: &mut
     })
 }
 
-/// The folders that a bundle's weights may be in: the bundle's, the model's, and those that the user allows.
+/// Folders that a bundle's weights may be in: those of the bundle and the model, and those allowed by the user.
 pub(crate) struct Roots {
     folder: PathBuf,
-    /// `None` if the bundle does not say where its model is: then any relative path may.
+    /// `None` for version 1, which does not record the model's folder: any relative path is allowed.
     roots: Option<Vec<PathBuf>>,
 }
 
 impl Roots {
-    /// Roots of the bundle in `folder`. `model_folder` is relative to it, empty if the bundle refers to no file of the model, and `None`
-    /// if the bundle does not say where these files are.
+    /// Builds the roots of the bundle in `folder`. `model_folder` is relative to it, empty if the bundle refers to no file of
+    /// the model, and `None` for version 1.
     pub(crate) fn new(folder: &Path, model_folder: Option<&str>, allowed: &[PathBuf]) -> Result<Self> {
         let Some(model_folder) = model_folder else {
             return Ok(Self { folder: folder.to_owned(), roots: None });
         };
         let real = |path: &Path| path.canonicalize().map_err(Error::unreadable(path));
         let mut roots = vec![real(if folder.as_os_str().is_empty() { Path::new(".") } else { folder })?];
-        // It need not be there if nothing in it is referred to.
+        // The folder need not exist unless a file in it is read.
         roots.extend(folder.join(model_folder).canonicalize().ok().filter(|_| !model_folder.is_empty()));
         for path in allowed {
             roots.push(real(path)?);
@@ -85,12 +85,12 @@ impl Roots {
         Ok(Self { folder: folder.to_owned(), roots: Some(roots) })
     }
 
-    /// The bundle's folder.
+    /// Returns the bundle's folder.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The path of a file that the bundle refers to. Symbolic links are followed and must not leave the folders either.
+    /// Returns the path of a file that the bundle refers to. Symbolic links are resolved and must not leave the roots.
     pub(crate) fn resolve(&self, path: &str) -> Result<PathBuf> {
         let full = self.folder.join(path);
         let outside = || Error::Outside { path: full.clone() };

@@ -1,42 +1,45 @@
-//! How much memory devices need.
+//! Memory use of devices.
 
 use crate::{
     bundle::{Bundle, Call, Mode},
-    layout::Layout,
+    layout::MemoryPlan,
 };
 use std::collections::HashSet;
 
-/// How a device's memory is used, in bytes.
+/// Memory use of a device, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryUse {
-    /// Constants that its stages read, but for those that stay on the host.
+    /// Constants of its stages and values, without those that stay in host memory.
     pub weights: u64,
+    /// Intermediate values within stages.
     pub arena: u64,
     /// Values between stages, of all requests in flight.
     pub values: u64,
 }
 
 impl MemoryUse {
-    /// What each device of a sound bundle needs with as many requests in flight, or as many as is usual.
+    /// Returns the memory use of each device of a valid bundle; `in_flight` defaults to the plan's number of requests in
+    /// flight.
     pub fn planned(bundle: &Bundle, in_flight: Option<usize>) -> Vec<Self> {
-        let values = Layout::new(bundle, &bundle.dependencies()).bytes;
-        let in_flight = in_flight.unwrap_or_else(|| usual_in_flight(bundle)) as u64;
+        let values = MemoryPlan::new(bundle, &bundle.dependencies()).bytes;
+        let in_flight = in_flight.unwrap_or_else(|| default_in_flight(bundle)) as u64;
         let each = weight_bytes(bundle).into_iter().zip(arena_bytes(bundle)).zip(values);
         let in_all = |values: u64| values.saturating_mul(in_flight);
         each.map(|((weights, arena), values)| Self { weights, arena, values: in_all(values) }).collect()
     }
 
+    /// Returns the sum.
     pub fn total(&self) -> u64 {
         self.weights.saturating_add(self.arena).saturating_add(self.values)
     }
 }
 
-/// One in each stage of a pipeline, and one that comes in meanwhile; else one at a time.
-pub(crate) fn usual_in_flight(bundle: &Bundle) -> usize {
+/// Returns the default number of requests in flight: one per stage of a pipeline plus one that is being admitted; otherwise 1.
+pub(crate) fn default_in_flight(bundle: &Bundle) -> usize {
     if bundle.objective.mode == Mode::Pipeline { bundle.stages.len() + 1 } else { 1 }
 }
 
-/// The arena that each device needs for the largest of its stages.
+/// Returns the size of each device's arena: the maximum over its stages.
 pub(crate) fn arena_bytes(bundle: &Bundle) -> Vec<u64> {
     let mut bytes = vec![0; bundle.devices.len()];
     for stage in &bundle.stages {
@@ -45,7 +48,7 @@ pub(crate) fn arena_bytes(bundle: &Bundle) -> Vec<u64> {
     bytes
 }
 
-/// The bytes of the constants that each device reads.
+/// Returns the bytes of the constants that each device holds.
 fn weight_bytes(bundle: &Bundle) -> Vec<u64> {
     let mut used: Vec<HashSet<usize>> = vec![HashSet::new(); bundle.devices.len()];
     for stage in &bundle.stages {

@@ -1,8 +1,8 @@
 //! Hardware abstraction layer: the interface between the engine and the drivers of devices.
 //!
-//! A [`Driver`] opens the devices of one kind. A [`Device`] allocates memory and loads its part of a bundle as an [`Executable`],
-//! which launches stages. Copies go through its [`Queue`]. The engine knows devices by these traits alone; which drivers there are
-//! is decided in [`Drivers`](crate::Drivers).
+//! A [`Driver`] opens the devices of one kind. A [`Device`] allocates memory and loads its part of a bundle as an
+//! [`Executable`], which launches stages. Copies go through its [`Queue`]. The engine accesses devices only through these
+//! traits; [`Drivers`](crate::Drivers) is the registry of drivers.
 
 use crate::{
     bundle::{self, Bundle},
@@ -12,24 +12,25 @@ use crate::{
 };
 use std::{path::Path, sync::Arc, time::Duration};
 
-/// Devices of one kind.
+/// Driver of one device kind.
 pub trait Driver: Send + Sync {
-    /// Name of the kind in machine descriptions and bundles: `cpu`, `cuda`.
+    /// Returns the name of the kind in machine descriptions and bundles: `cpu`, `cuda`.
     fn kind(&self) -> &str;
 
-    /// Formats of the executables that it loads ([`bundle::Executable::format`]).
+    /// Returns the formats of executables that it loads ([`bundle::Executable::format`]).
     fn formats(&self) -> &[&str];
 
+    /// Returns the properties of its devices.
     fn properties(&self) -> Properties;
 
-    /// Devices of this machine in the order in which bundles take them, or the reason why there are none.
+    /// Returns the devices of this machine in the order in which bundles use them, or the reason why there are none.
     fn devices(&self) -> std::result::Result<Vec<DeviceInfo>, String>;
 
-    /// Checks the parts of a description that it alone knows, for one of its devices by index and the stages that run there: targets of
-    /// executables and payloads. All else is valid, and executables are in formats that it loads.
+    /// Checks the driver-specific parts of a description, for a device by index and the stages that run there: targets of
+    /// executables and payloads. The rest has been validated, and executables are in supported formats.
     fn validate(&self, bundle: &Bundle, device: usize) -> std::result::Result<(), String>;
 
-    /// Checks the same of `prepare` and its executable, which is in a format that it loads. Only for drivers with [`MemorySpace::Host`].
+    /// Checks the same parts of `prepare` and its executable. Only for drivers with [`MemorySpace::Host`].
     fn validate_prepare(&self, bundle: &Bundle, executable: usize) -> std::result::Result<(), String> {
         let _ = (bundle, executable);
         Err(format!("driver '{}' computes no constants", self.kind()))
@@ -42,14 +43,17 @@ pub trait Driver: Send + Sync {
         Err(Error::Code { path: request.folder.join(file), reason })
     }
 
-    /// Opens the device of this machine that takes the place of a device of a bundle. `ordinal` counts devices of this kind.
+    /// Opens the device of this machine for a device of a bundle. `ordinal` is its number among the bundle's devices of this
+    /// kind.
     fn open(&self, bundle: &Bundle, device: usize, ordinal: usize) -> Result<Arc<dyn Device>>;
 }
 
-/// Properties that all devices of a kind share.
+/// Properties common to all devices of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Properties {
+    /// Memory of the devices.
     pub memory: MemorySpace,
+    /// Execution model of launches.
     pub execution: Execution,
 }
 
@@ -58,52 +62,52 @@ pub struct Properties {
 pub enum MemorySpace {
     /// Memory of this process: addresses are pointers.
     Host,
-    /// Memory that the host cannot access: addresses mean something to the device alone.
+    /// Memory that the host cannot access: addresses are meaningful only to the device.
     Device,
 }
 
 /// Relation between the calling thread and the work of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Execution {
-    /// The calling thread computes, with the threads that [`LoadRequest::threads`] gives the device.
+    /// Synchronous: the calling thread computes, with the threads of [`LoadRequest::threads`].
     Inline,
-    /// The device computes later, by itself. A launch that may fail is synchronized before it returns.
+    /// Asynchronous: a launch enqueues work on the device. A launch that may fail is synchronized before it returns.
     Queued,
 }
 
-/// A device of this machine.
+/// Description of a device of this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceInfo {
     /// Name of the product.
     pub name: String,
-    /// Instruction set that code is compiled for, as in machine descriptions: `sm_90`.
+    /// Architecture that code is compiled for, as in machine descriptions: `sm_90`.
     pub arch: String,
 }
 
-/// An open device.
+/// Open device.
 pub trait Device: Send + Sync {
-    /// Name of the product.
+    /// Returns the name of the product.
     fn name(&self) -> String;
 
-    /// Allocates zeroed memory of the device, aligned to [`bundle::ALIGNMENT`]. `what` names it in errors.
+    /// Allocates zeroed device memory, aligned to [`bundle::ALIGNMENT`]. `what` is its description in errors.
     fn allocate(&self, bytes: u64, what: &str) -> Result<Box<dyn Allocation>>;
 
-    /// Allocates zeroed memory of the host that the device copies from and to fastest (pinned memory), aligned in the same way.
+    /// Allocates zeroed host memory for copies from and to the device (pinned memory), with the same alignment.
     fn allocate_host(&self, bytes: u64, what: &str) -> Result<Box<dyn Allocation>>;
 
-    /// True if the device copies from and to this memory of the host without a staging buffer.
+    /// Returns true if the device copies from and to this host memory without a staging buffer.
     fn is_pinned(&self, pointer: *const u8) -> bool;
 
-    /// Loads code and constants of a bundle.
+    /// Loads the device's code and constants of a bundle.
     fn load(&self, request: &LoadRequest<'_>) -> Result<Box<dyn Executable>>;
 }
 
-/// Allocates memory of a device. Kernels rely on its alignment, so drivers that do not align it are refused.
+/// Allocates device memory. Kernels rely on its alignment, so it is an error if the driver does not align it.
 pub(crate) fn allocate(device: &dyn Device, bytes: u64, what: &str) -> Result<Box<dyn Allocation>> {
     check_alignment(device, device.allocate(bytes, what)?, what)
 }
 
-/// Allocates memory of the host by a device, in the same way.
+/// Allocates pinned host memory with the same check.
 pub(crate) fn allocate_host(device: &dyn Device, bytes: u64, what: &str) -> Result<Box<dyn Allocation>> {
     check_alignment(device, device.allocate_host(bytes, what)?, what)
 }
@@ -116,9 +120,9 @@ fn check_alignment(device: &dyn Device, memory: Box<dyn Allocation>, what: &str)
     Err(Error::Device { what: format!("device '{}'", device.name()), problem })
 }
 
-/// Memory, which is freed when this is dropped.
+/// Owned memory, freed on drop.
 pub trait Allocation: Send + Sync {
-    /// First address: a pointer where the host can access the memory.
+    /// Returns the first address; a valid pointer if the host can access the memory.
     fn address(&self) -> *mut u8;
 }
 
@@ -126,31 +130,35 @@ pub trait Allocation: Send + Sync {
 pub struct LoadRequest<'a> {
     /// Folder of the bundle.
     pub folder: &'a Path,
+    /// Description of the bundle.
     pub bundle: &'a Bundle,
     /// Index of the device in the bundle.
     pub device: usize,
+    /// Options of the user.
     pub options: LoadOptions<'a>,
+    /// Host threads of the device.
     pub threads: &'a Threads,
     pub(crate) constants: &'a Constants,
 }
 
-/// Options of a user that drivers follow.
+/// User options that concern drivers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LoadOptions<'a> {
-    /// When constants are copied to a device with memory of its own; at load if `None`.
-    pub cold: Option<Cold>,
-    /// File of the fastest algorithms of libraries and kernels. What it lacks is measured and added. If `None`, all are measured at load.
+    /// Mode of copying constants in the first request; `None` to copy them at load.
+    pub cold: Option<ColdStartMode>,
+    /// File with the fastest library algorithm or kernel of each call. Missing entries are measured and added. If `None`, all
+    /// of them are measured at load.
     pub choices: Option<&'a Path>,
 }
 
 impl LoadRequest<'_> {
-    /// The device as the bundle describes it.
+    /// Returns the bundle's description of the device.
     pub fn description(&self) -> &bundle::Device {
         &self.bundle.devices[self.device]
     }
 
-    /// Bytes of a constant of the bundle, in memory of the host that lives at least as long as the executable if its memory is
-    /// [`MemorySpace::Host`], and as long as the load else.
+    /// Returns the bytes of a constant in host memory. For [`MemorySpace::Host`] they outlive the executable; otherwise they
+    /// are valid during the load only.
     pub fn constant(&self, index: usize) -> &[u8] {
         self.constants.constants[index].bytes()
     }
@@ -160,6 +168,7 @@ impl LoadRequest<'_> {
 pub struct PrepareRequest<'a> {
     /// Folder of the bundle.
     pub folder: &'a Path,
+    /// Description of the bundle.
     pub bundle: &'a Bundle,
     /// Index of the executable with the code.
     pub executable: usize,
@@ -167,17 +176,18 @@ pub struct PrepareRequest<'a> {
 }
 
 impl PrepareRequest<'_> {
-    /// Address of a constant of the bundle. Only constants that are computed may be written.
+    /// Returns the address of a constant. Only constants with [`bundle::Source::Computed`] may be written.
     pub fn constant(&self, index: usize) -> *mut u8 {
         self.constants.constants[index].pointer()
     }
 }
 
-/// Threads of the host that a device with [`Execution::Inline`] computes with.
+/// Host threads of a device with [`Execution::Inline`].
 #[derive(Clone, Debug)]
 pub struct Threads {
     /// Name of the first thread, which calls [`Executable::launch`].
     pub name: String,
+    /// Number of threads.
     pub count: usize,
     /// Cores to pin them to; empty if they are not pinned.
     pub cores: Vec<usize>,
@@ -187,44 +197,49 @@ pub struct Threads {
 
 /// Code and constants of a bundle on a device.
 pub trait Executable: Send + Sync {
-    /// Address of a constant; `None` if the device does not have it.
+    /// Returns the address of a constant on the device; `None` if the device does not hold it.
     fn constant(&self, index: usize) -> Option<*mut u8>;
 
-    /// True if a launch of the stage is synchronized because it may fail.
+    /// Returns true if launches of the stage are synchronized because its kernels may fail.
     fn can_fail(&self, stage: usize) -> bool {
         let _ = stage;
         false
     }
 
-    /// Runs a stage, or enqueues it, and returns the times of its tasks if there is a clock.
+    /// Runs or enqueues a stage. Returns the times of its tasks if the launch has a clock.
     ///
     /// # Safety
-    /// Inputs are written, or what writes them is enqueued on this device. Nothing else uses the outputs, or the arena of the device.
+    /// The inputs have been written, or the steps that write them have been enqueued on this device. Nothing else accesses the
+    /// outputs or the arena of the device.
     unsafe fn launch(&self, launch: &Launch<'_>) -> Result<Vec<TaskTime>>;
 
-    /// Prepares a launch that comes before the constants are on the device ([`Cold`]).
+    /// Prepares a launch that precedes the arrival of the constants on the device ([`ColdStartMode`]).
     fn prepare_cold(&self, launch: &Launch<'_>) -> Result<()> {
         let _ = launch;
         Ok(())
     }
 
+    /// Returns the queue for copies from, to and on the device.
     fn queue(&self) -> &dyn Queue;
 }
 
-/// A launch of a stage.
+/// Launch of a stage.
 #[derive(Clone, Copy)]
 pub struct Launch<'a> {
     /// Index of the stage in the bundle.
     pub stage: usize,
+    /// Slot and step of the launch.
     pub owner: Owner,
+    /// Inputs of the stage.
     pub inputs: Arguments<'a>,
+    /// Outputs of the stage.
     pub outputs: Arguments<'a>,
-    /// Addresses of the buffers of all calls of the stage, one call after the other. Those of devices with [`Execution::Queued`] are
-    /// always the same for a step and a slot.
+    /// Addresses of the buffers of all calls of the stage, concatenated. For [`Execution::Queued`] they depend only on the step
+    /// and the slot, so that a launch can be captured once and replayed.
     pub buffers: &'a [*mut u8],
-    /// Returns true if the result is not needed any more.
+    /// Returns true if the request was cancelled.
     pub is_cancelled: &'a dyn Fn() -> bool,
-    /// Nanoseconds; there if the times of tasks are wanted.
+    /// Clock in nanoseconds; `Some` if the times of tasks are recorded.
     pub clock: Option<&'a dyn Fn() -> u64>,
 }
 
@@ -236,109 +251,122 @@ pub struct Arguments<'a> {
 }
 
 impl Arguments<'_> {
+    /// Returns the number of arguments.
     pub fn len(&self) -> usize {
         self.indices.len()
     }
 
+    /// Returns true if there are no arguments.
     pub fn is_empty(&self) -> bool {
         self.indices.is_empty()
     }
 
+    /// Returns the address of an argument.
     pub fn address(&self, index: usize) -> *mut u8 {
         self.values[self.indices[index]]
     }
 }
 
-/// The step that a launch or copy belongs to.
+/// Slot and step that a launch or copy belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Owner {
-    /// One of a fixed number of requests that are in flight.
+    /// Index of the slot of the request, below the maximum number of requests in flight.
     pub slot: usize,
-    /// Index of the step in the bundle; `None` for the inputs and outputs of the whole model.
+    /// Index of the step in the bundle; `None` for copies of the model's inputs and outputs.
     pub step: Option<usize>,
-    /// Number of the request if the time of the step is wanted.
+    /// Number of the request if the device is to record the time of the step.
     pub recorded: Option<u64>,
 }
 
-/// Time of a task of a launch, in nanoseconds of the launch's clock.
+/// Time of a task of a launch, by the launch's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TaskTime {
+    /// Index of the task in the stage.
     pub task: usize,
+    /// Start in nanoseconds.
     pub begin_ns: u64,
+    /// End in nanoseconds.
     pub end_ns: u64,
 }
 
-/// A copy of bytes.
+/// Copy of a range of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Copy {
+    /// Target address.
     pub to: *mut u8,
+    /// Source address.
     pub from: *const u8,
+    /// Number of bytes.
     pub bytes: u64,
 }
 
-/// Completion of a download ([`Queue::download`]).
+/// Completion event of a download ([`Queue::download`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Event {
+    /// Slot of the download.
     pub slot: usize,
+    /// Step of the download; `None` for the model's outputs.
     pub step: Option<usize>,
 }
 
-/// Copies from, to and on a device, in the order of the launches and copies that they depend on. The errors say what is wrong.
+/// Queue for copies from, to and on a device. Copies are ordered after the launches and copies that they depend on.
 ///
 /// # Safety
-/// The bytes that are copied are written, or the step that writes them is enqueued on this device. Nothing else uses the target. Memory of
-/// the host stays as it is until the event has happened, or the slot was synchronized.
+/// The source bytes have been written, or the step that writes them has been enqueued on this device. Nothing else accesses the
+/// target. Host memory is neither changed nor freed until the event has occurred or the slot has been synchronized.
 #[allow(clippy::missing_safety_doc, reason = "one for all functions")]
 pub trait Queue: Send + Sync {
-    /// Copies on the device, or to another one that it can write to by itself. What else than this device reads is `synchronized`.
-    unsafe fn copy(&self, owner: Owner, copies: &mut dyn Iterator<Item = Copy>, synchronized: bool) -> Attempt;
+    /// Copies on the device or to a peer device. If `synchronized`, waits for the copies: their readers are not on this device.
+    unsafe fn copy(&self, owner: Owner, copies: &mut dyn Iterator<Item = Copy>, synchronized: bool) -> QueueResult;
 
     /// Copies from the host to the device.
-    unsafe fn upload(&self, owner: Owner, copies: &mut dyn Iterator<Item = Copy>) -> Attempt;
+    unsafe fn upload(&self, owner: Owner, copies: &mut dyn Iterator<Item = Copy>) -> QueueResult;
 
-    /// Copies from the device to the host; the bytes are there after [`Queue::wait`].
+    /// Copies from the device to the host; complete after [`Queue::wait`].
     unsafe fn download(
         &self,
         owner: Owner,
         copies: &mut dyn Iterator<Item = Copy>,
     ) -> std::result::Result<Event, String>;
 
-    fn wait(&self, event: Event) -> Attempt;
+    /// Waits for a download.
+    fn wait(&self, event: Event) -> QueueResult;
 
-    /// Waits for everything that was enqueued for a slot.
-    fn synchronize(&self, slot: usize) -> Attempt;
+    /// Waits for all work enqueued for a slot.
+    fn synchronize(&self, slot: usize) -> QueueResult;
 
-    /// Waits for everything that was enqueued.
+    /// Waits for all enqueued work.
     fn synchronize_all(&self);
 
-    /// Relates the device's clock to the host's, which shows nanoseconds.
-    fn set_clock(&self, now: &dyn Fn() -> u64) -> Attempt {
+    /// Calibrates the device's clock against the host's clock `now`, in nanoseconds.
+    fn set_clock(&self, now: &dyn Fn() -> u64) -> QueueResult {
         let _ = now;
         Ok(())
     }
 
-    /// Keeps the times of the steps of a slot, all of which are done.
-    fn keep_times(&self, slot: usize) {
+    /// Reads the events of a slot's steps, all of which have completed, and stores their times.
+    fn collect_times(&self, slot: usize) {
         let _ = slot;
     }
 
+    /// Returns the stored times and clears them.
     fn take_times(&self) -> StepTimes {
         StepTimes::default()
     }
 }
 
-/// Success, or what is wrong.
-pub type Attempt = std::result::Result<(), String>;
+/// Success or an error message.
+pub type QueueResult = std::result::Result<(), String>;
 
-/// Times of steps that a device has measured.
+/// Step times measured by a device.
 #[derive(Default)]
 pub struct StepTimes(pub(crate) Spans);
 
-/// When the constants of a device are copied to it, if not at load.
+/// Mode of a cold start: constants are copied to the device by the first request instead of at load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cold {
-    /// At the first request, in the order of their first use, while calls that have theirs run.
+pub enum ColdStartMode {
+    /// In the order of their first use, overlapped with the calls whose constants have arrived.
     Overlap,
-    /// At the first request, before the first call.
+    /// All of them before the first call.
     CopyFirst,
 }

@@ -1,35 +1,41 @@
-//! Where the values of a request are: each device has one block, in which values whose times cannot overlap share bytes.
+//! Memory planning for the values of a request: each device has one block, in which values with disjoint live ranges share
+//! bytes.
 //!
-//! Steps run by data flow, so times are known only where one step depends on another: a value may take the bytes of
-//! another one if the step that writes it comes after all that read the other, whatever the order of the rest.
+//! Steps run in data-flow order, so live ranges are known to be disjoint only by dependences: a value may reuse the bytes of
+//! another one if the step that writes it depends, transitively, on all steps that read or write the other.
 
 use crate::bundle::{ALIGNMENT, Bundle};
 
-/// Beyond this many steps, what comes after what takes too much memory to write down; nothing is shared then.
+/// Maximum number of steps for which the transitive closure (n² bits) is computed; beyond it, no memory is shared.
 const STEPS: usize = 1 << 13;
 
-pub(crate) struct Layout {
-    /// By value; 0 for constants, which have bytes of their own.
+/// Offsets of the values of a request.
+pub(crate) struct MemoryPlan {
+    /// By value: its offset in the device's block; 0 for constants, which are stored elsewhere.
     pub(crate) offsets: Vec<u64>,
-    /// The bytes of each device's block.
+    /// By device: the size of its block in bytes.
     pub(crate) bytes: Vec<u64>,
 }
 
-/// A value's times: from the step that writes it, or from the beginning, to the steps that use it, or to the end.
-struct Life {
+/// Live range of a value.
+struct LiveRange {
+    /// Step that writes it; `None` if it is live from the start.
     written: Option<usize>,
+    /// Steps that read it.
     used: Vec<usize>,
-    to_the_end: bool,
+    /// True if it is live until the end of the request.
+    is_live_out: bool,
 }
 
-impl Layout {
-    /// `dependencies` are the steps that each step waits for, all of which come before it.
+impl MemoryPlan {
+    /// Assigns offsets by first fit in order of decreasing size. `dependencies` has for each step the earlier steps that it
+    /// depends on.
     pub(crate) fn new(bundle: &Bundle, dependencies: &[Vec<usize>]) -> Self {
-        let lives = lives(bundle);
-        let before = Before::new(dependencies);
-        let ends_before = |a: &Life, b: &Life| match b.written {
-            Some(written) if !a.to_the_end => {
-                a.used.iter().chain(&a.written).all(|&step| before.is_certain(step, written))
+        let live_ranges = live_ranges(bundle);
+        let before = DependenceClosure::new(dependencies);
+        let ends_before = |a: &LiveRange, b: &LiveRange| match b.written {
+            Some(written) if !a.is_live_out => {
+                a.used.iter().chain(&a.written).all(|&step| before.is_before(step, written))
             }
             _ => false,
         };
@@ -37,7 +43,7 @@ impl Layout {
         let mut bytes = vec![0_u64; bundle.devices.len()];
         let mut placed: Vec<usize> = Vec::new();
         let size = |value: usize| bundle.values[value].tensor.bytes.next_multiple_of(ALIGNMENT);
-        // The largest first: small ones find their places between them.
+        // Largest first: small values fill the gaps between large ones.
         let mut order: Vec<usize> =
             (0..bundle.values.len()).filter(|&value| bundle.values[value].constant.is_none()).collect();
         order.sort_by_key(|&value| (std::cmp::Reverse(size(value)), value));
@@ -45,8 +51,8 @@ impl Layout {
             let device = bundle.values[value].device;
             let overlaps = |&&other: &&usize| {
                 bundle.values[other].device == device
-                    && !ends_before(&lives[other], &lives[value])
-                    && !ends_before(&lives[value], &lives[other])
+                    && !ends_before(&live_ranges[other], &live_ranges[value])
+                    && !ends_before(&live_ranges[value], &live_ranges[other])
             };
             let mut taken: Vec<(u64, u64)> =
                 placed.iter().filter(overlaps).map(|&other| (offsets[other], offsets[other] + size(other))).collect();
@@ -66,25 +72,26 @@ impl Layout {
     }
 }
 
-fn lives(bundle: &Bundle) -> Vec<Life> {
-    let mut lives: Vec<Life> =
-        bundle.values.iter().map(|_| Life { written: None, used: vec![], to_the_end: false }).collect();
+fn live_ranges(bundle: &Bundle) -> Vec<LiveRange> {
+    let mut live_ranges: Vec<LiveRange> =
+        bundle.values.iter().map(|_| LiveRange { written: None, used: vec![], is_live_out: false }).collect();
     for (index, step) in bundle.steps.iter().enumerate() {
-        step.action.writes().iter().for_each(|&value| lives[value].written = Some(index));
-        step.action.reads().iter().for_each(|&value| lives[value].used.push(index));
+        step.action.writes().iter().for_each(|&value| live_ranges[value].written = Some(index));
+        step.action.reads().iter().for_each(|&value| live_ranges[value].used.push(index));
     }
-    bundle.outputs.iter().for_each(|output| lives[output.value].to_the_end = true);
-    lives
+    bundle.outputs.iter().for_each(|output| live_ranges[output.value].is_live_out = true);
+    live_ranges
 }
 
-/// Which steps certainly come before which.
-struct Before {
+/// Transitive closure of the dependences.
+struct DependenceClosure {
+    /// Number of 64-bit words per step.
     words: usize,
-    /// For each step, a bit for each step that it waits for, itself or through others.
+    /// By step: a bit for each step that it depends on, directly or transitively.
     bits: Vec<u64>,
 }
 
-impl Before {
+impl DependenceClosure {
     fn new(dependencies: &[Vec<usize>]) -> Self {
         if dependencies.len() > STEPS {
             return Self { words: 0, bits: vec![] };
@@ -95,14 +102,15 @@ impl Before {
             let (earlier, own) = bits.split_at_mut(step * words);
             for &other in others {
                 own[other / 64] |= 1 << (other % 64);
-                let theirs = &earlier[other * words..(other + 1) * words];
-                own.iter_mut().zip(theirs).for_each(|(own, theirs)| *own |= theirs);
+                let closure = &earlier[other * words..(other + 1) * words];
+                own.iter_mut().zip(closure).for_each(|(own, closure)| *own |= closure);
             }
         }
         Self { words, bits }
     }
 
-    fn is_certain(&self, first: usize, second: usize) -> bool {
+    /// Returns true if `second` depends on `first`, so that `first` completes before `second` starts.
+    fn is_before(&self, first: usize, second: usize) -> bool {
         self.words > 0 && self.bits[second * self.words + first / 64] >> (first % 64) & 1 == 1
     }
 }
@@ -112,18 +120,18 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    /// Small numbers from a seed.
-    struct Numbers(u64);
+    /// Linear congruential generator.
+    struct Lcg(u64);
 
-    impl Numbers {
+    impl Lcg {
         fn below(&mut self, end: usize) -> usize {
             self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             (self.0 >> 33) as usize % end
         }
     }
 
-    /// Steps that each read some of the values before and write one.
-    fn random_bundle(numbers: &mut Numbers) -> Bundle {
+    /// Builds a bundle whose steps read some of the preceding values and write one.
+    fn random_bundle(numbers: &mut Lcg) -> Bundle {
         let count = 3 + numbers.below(20);
         let value = |index: usize, bytes: usize| json!({"name": index.to_string(), "device": 0, "tensor": {"type": "uint8", "shape": [bytes], "bytes": bytes}});
         let values: Vec<Value> = (0..count).map(|index| value(index, 1 + numbers.below(300))).collect();
@@ -144,8 +152,9 @@ mod tests {
         .unwrap()
     }
 
-    /// Runs the steps in some order that their dependencies allow; bytes are the names of the values that wrote them.
-    fn run(bundle: &Bundle, layout: &Layout, dependencies: &[Vec<usize>], numbers: &mut Numbers) {
+    /// Simulates the steps in a random topological order. Each byte of the memory holds the index of the value last written
+    /// to it.
+    fn run(bundle: &Bundle, layout: &MemoryPlan, dependencies: &[Vec<usize>], numbers: &mut Lcg) {
         let mut memory = vec![usize::MAX; layout.bytes[0] as usize];
         let range = |value: usize| {
             let (offset, bytes) = (layout.offsets[value] as usize, bundle.values[value].tensor.bytes as usize);
@@ -159,7 +168,7 @@ mod tests {
             let step = ready[numbers.below(ready.len())];
             let action = &bundle.steps[step].action;
             action.writes().iter().for_each(|&value| memory[range(value)].fill(value));
-            // After what is written, because a step may write before it has read all.
+            // Checked after the writes, because a kernel may write before it has read all operands.
             action.reads().iter().for_each(|&value| assert!(memory[range(value)].iter().all(|&byte| byte == value)));
             left.retain(|&other| other != step);
         }
@@ -168,13 +177,13 @@ mod tests {
     }
 
     #[test]
-    fn no_order_of_steps_mixes_values_up() {
-        let mut numbers = Numbers(7);
+    fn no_topological_order_overwrites_a_live_value() {
+        let mut numbers = Lcg(7);
         let (mut shared, mut apart) = (0, 0);
         for _ in 0..200 {
             let bundle = random_bundle(&mut numbers);
             let dependencies = bundle.dependencies();
-            let layout = Layout::new(&bundle, &dependencies);
+            let layout = MemoryPlan::new(&bundle, &dependencies);
             (0..20).for_each(|_| run(&bundle, &layout, &dependencies, &mut numbers));
             shared += layout.bytes[0];
             apart += bundle.values.iter().map(|value| value.tensor.bytes.next_multiple_of(ALIGNMENT)).sum::<u64>();

@@ -1,14 +1,15 @@
-//! What runs a plan. It links neither MLIR nor LLVM.
+//! Runtime that executes compiled plans. Links neither MLIR nor LLVM.
 //!
-//! [`bundle`] defines what the compiler writes, [`prepare`] how constants are computed from weights, which are found in the
-//! files of a model ([`weights`]) or made up where there are none ([`random_weights`]). [`Runtime`] loads a bundle and runs
-//! requests.
+//! [`bundle`] defines the compiler's output format and [`prepare`] the expressions that compute constants from weights.
+//! Weights are read from the model's files ([`weights`]) or generated from a seed ([`random_weights`]). [`Runtime`] loads a
+//! bundle and runs requests.
 //!
-//! Requests are let in (`admission`) to one of a fixed number of slots (`slot`), which have memory for all values
-//! (`layout`). The `engine` makes steps ready as their inputs are there; executors have queues of ready steps and a thread
-//! that runs them one after the other (`workers`). Devices are behind an interface ([`hal`]), and `drivers` lists their kinds.
+//! A request is admitted (`admission`) to one of a fixed number of slots (`slot`), which have memory for all values
+//! (`layout`). The `engine` enqueues a step when its operands are available; an executor has ready queues and a thread that
+//! runs their steps (`workers`). Devices are accessed through the hardware abstraction layer ([`hal`]); `drivers` is the
+//! registry of their kinds.
 //!
-//! Modules import each other in no cycle: files and memory < [`bundle`] < `constants`, `layout` and `footprint` < [`hal`] < [`drivers`] <
+//! Layers of modules: files and memory < [`bundle`] < `constants`, `layout` and `footprint` < [`hal`] < [`drivers`] <
 //! `transport` and `options` < `workers` < `program` < `slot` < `engine` < [`Runtime`] < profiles and traces.
 
 mod admission;
@@ -49,8 +50,8 @@ pub use drivers::Drivers;
 pub use dtype::DType;
 pub use error::{Error, Result};
 pub use footprint::MemoryUse;
-pub use hal::Cold;
-pub use memory::Aligned;
+pub use hal::ColdStartMode;
+pub use memory::AlignedBuffer;
 pub use options::{LaunchHook, Options};
 pub use profile::{median, profiles};
 pub use random_input::random_input;

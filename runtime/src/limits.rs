@@ -1,4 +1,4 @@
-//! Memory that this process may still take, and what a bundle would take of it: sizes in a description are not trusted.
+//! Check of a bundle's memory demand against the available memory: sizes in a description are not trusted.
 
 use crate::{
     bundle::{Bundle, Source},
@@ -9,14 +9,14 @@ use crate::{
 };
 use std::fs;
 
-/// Bytes that the system can give to this process, if it says so.
+/// Returns the bytes that this process can still allocate; `None` if the system does not report it.
 pub(crate) fn available_memory() -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     let kib = |name: &str| {
         text.lines().find_map(|line| line.strip_prefix(name)?.split_whitespace().next()?.parse::<u64>().ok())
     };
     let system = kib("MemAvailable:")?.saturating_add(kib("SwapFree:").unwrap_or(0)).saturating_mul(1024);
-    // Memory that the process's control group may still take, where it is limited.
+    // Limit of the process's control group.
     let number = |name: &str| fs::read_to_string(format!("/sys/fs/cgroup/{name}")).ok()?.trim().parse::<u64>().ok();
     let left = number("memory.max").map(|most| most.saturating_sub(number("memory.current").unwrap_or(0)));
     let reclaimable = || {
@@ -26,8 +26,8 @@ pub(crate) fn available_memory() -> Option<u64> {
     Some(left.map_or(system, |left| system.min(left.saturating_add(reclaimable().unwrap_or(0)))))
 }
 
-/// Refuses a bundle that needs more of the host's memory than there is, before any of it is taken. `is_mapped` constants lie in
-/// files.
+/// Rejects a bundle that needs more host memory than is available, before any is allocated. If `is_mapped`, constants in files
+/// need no memory.
 pub(crate) fn check(
     bundle: &Bundle,
     properties: &[Properties],
@@ -39,7 +39,7 @@ pub(crate) fn check(
     let mut constants = 0_u64;
     for (index, constant) in bundle.constants.iter().enumerate() {
         let (bytes, largest) = match &constant.source {
-            Source::Made(expression) => (constant.bytes, largest(expression)),
+            Source::Evaluated(expression) => (constant.bytes, largest(expression)),
             Source::Packed { .. } | Source::File { .. } if is_mapped => (0, 0),
             Source::Computed | Source::Packed { .. } | Source::File { .. } => (constant.bytes, constant.bytes),
         };
@@ -64,7 +64,7 @@ pub(crate) fn check(
             false => Error::Memory { what: "arenas and values".into(), bytes },
         });
     }
-    // More than the plan has in flight must fit into what the plan may use.
+    // More requests in flight than planned must fit into the planned memory of each device.
     for (device, used) in bundle.devices.iter().zip(MemoryUse::planned(bundle, Some(in_flight))) {
         if in_flight > usual && used.total() > device.memory {
             return Err(Error::InFlight { requests: in_flight, bytes: used.total(), available: device.memory });
@@ -73,13 +73,13 @@ pub(crate) fn check(
     Ok(())
 }
 
-/// The most bytes of any part of an expression.
+/// Returns the size of the largest subexpression in bytes.
 fn largest(expression: &Expression) -> u64 {
     let own = expression.length().unwrap_or(u64::MAX);
     expression.parts().into_iter().map(largest).fold(own, u64::max)
 }
 
-/// About what a request in flight takes beside its values: pointers, counters, places in queues.
+/// Estimates the bytes of a slot in addition to its values: pointers, counters, queue entries, outputs.
 fn slot_bytes(bundle: &Bundle) -> u64 {
     let of_stage = |stage: usize| bundle.stages[stage].calls.iter().map(|call| call.buffers.len()).sum::<usize>();
     let buffers: usize = bundle.steps.iter().map(|step| step.action.stage().map_or(0, of_stage)).sum();

@@ -1,9 +1,9 @@
-//! Devices with their parts of a bundle.
+//! Devices with their executables.
 
 use crate::hal::{Device, Executable, Execution, MemorySpace, Properties, Queue};
 use std::sync::Arc;
 
-/// A device with its part of the bundle.
+/// Open device with its code and constants of a bundle.
 pub(crate) struct LoadedDevice {
     pub(crate) properties: Properties,
     pub(crate) executable: Arc<dyn Executable>,
@@ -11,12 +11,12 @@ pub(crate) struct LoadedDevice {
 }
 
 impl LoadedDevice {
-    /// True if its memory is the host's.
+    /// Returns true if its memory is host memory.
     pub(crate) fn is_on_host(&self) -> bool {
         self.properties.memory == MemorySpace::Host
     }
 
-    /// True if it computes later than it is called.
+    /// Returns true if launches are asynchronous.
     pub(crate) fn is_queued(&self) -> bool {
         self.properties.execution == Execution::Queued
     }

@@ -1,4 +1,4 @@
-//! Memory that kernels may use: aligned, zeroed, and given back to the system at once where it is large.
+//! Host memory for kernels: aligned and zeroed. Large blocks are mapped, and returned to the system when they are freed.
 
 use crate::error::Error;
 use std::{
@@ -8,15 +8,15 @@ use std::{
     slice,
 };
 
-/// Constants, buffers and values begin at multiples of this many bytes.
+/// Alignment of constants, buffers and values in bytes.
 pub const ALIGNMENT: u64 = 64;
-/// Buffers from this size on are mapped: their pages are there when they are touched, and gone when they are freed.
+/// Minimum size of a mapped block in bytes: its pages are allocated on first access and returned when it is freed.
 const MAPPED: usize = 1 << 20;
-/// The size of a large page, which takes one entry of the translation buffer instead of 512.
+/// Size of a huge page, which takes one TLB entry instead of 512.
 const LARGE_PAGE: usize = 2 << 20;
 
-/// Zeroed bytes that begin at a multiple of [`ALIGNMENT`].
-pub struct Aligned {
+/// Zeroed memory, aligned to [`ALIGNMENT`].
+pub struct AlignedBuffer {
     start: NonNull<u8>,
     length: usize,
     mapping: Option<Mapping>,
@@ -28,12 +28,12 @@ struct Mapping {
 }
 
 // SAFETY: it owns its bytes, as a vector does.
-unsafe impl Send for Aligned {}
-// SAFETY: as above; bytes change only through `&mut`, or through pointers whose users see to it themselves.
-unsafe impl Sync for Aligned {}
+unsafe impl Send for AlignedBuffer {}
+// SAFETY: as above; bytes change only through `&mut` or through `pointer`, whose users are responsible for synchronization.
+unsafe impl Sync for AlignedBuffer {}
 
-impl Aligned {
-    /// `what` is named in the error if there is not enough memory.
+impl AlignedBuffer {
+    /// Allocates zeroed memory. `what` is its description in errors.
     pub fn zeroed(bytes: u64, what: &str) -> Result<Self, Error> {
         let failed = || Error::Memory { what: what.to_owned(), bytes };
         let length =
@@ -47,6 +47,7 @@ impl Aligned {
         Ok(Self { start, length, mapping: None })
     }
 
+    /// Allocates a copy of `source`. `what` is its description in errors.
     pub fn copied(source: &[u8], what: &str) -> Result<Self, Error> {
         let mut copy = Self::zeroed(source.len() as u64, what)?;
         copy.copy_from_slice(source);
@@ -57,7 +58,7 @@ impl Aligned {
         let is_large = length >= 2 * LARGE_PAGE;
         let total = if is_large { length.checked_next_multiple_of(LARGE_PAGE)? + LARGE_PAGE } else { length };
         let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-        // SAFETY: a new private mapping that replaces none.
+        // SAFETY: a new anonymous mapping at an address chosen by the kernel.
         let base = unsafe { libc::mmap(std::ptr::null_mut(), total, protection, flags, -1, 0) };
         let base = NonNull::new(base).filter(|base| base.as_ptr() != libc::MAP_FAILED)?;
         let mapping = Some(Mapping { base, length: total });
@@ -66,14 +67,14 @@ impl Aligned {
             return Some(Self { start, length, mapping });
         }
         let skipped = start.as_ptr().align_offset(LARGE_PAGE);
-        // SAFETY: the mapping is larger than the buffer by a large page, so what is skipped is inside.
+        // SAFETY: the mapping is larger than the buffer by a huge page, so the aligned start is within it.
         let start = unsafe { start.add(skipped) };
-        // SAFETY: the range is inside the mapping; where the advice is not taken, pages are small.
+        // SAFETY: the range is within the mapping; the advice may be ignored.
         unsafe { libc::madvise(start.as_ptr().cast(), length, libc::MADV_HUGEPAGE) };
         Some(Self { start, length, mapping })
     }
 
-    /// Where it begins, for those who write through pointers while others hold the owner.
+    /// Returns the first address, for writes while the owner is shared.
     pub fn pointer(&self) -> *mut u8 {
         self.start.as_ptr()
     }
@@ -83,15 +84,15 @@ fn layout(length: usize) -> Option<Layout> {
     (length > 0).then(|| Layout::from_size_align(length, ALIGNMENT as usize).ok()).flatten()
 }
 
-/// An aligned address for no bytes at all.
+/// Returns an aligned address for an empty allocation.
 fn dangling() -> NonNull<u8> {
     NonNull::without_provenance(std::num::NonZero::new(ALIGNMENT as usize).expect("the alignment is not zero"))
 }
 
-impl Drop for Aligned {
+impl Drop for AlignedBuffer {
     fn drop(&mut self) {
         if let Some(mapping) = &self.mapping {
-            // SAFETY: it was mapped with this length and is used by nobody else.
+            // SAFETY: it was mapped with this length, and this is its only owner.
             unsafe { libc::munmap(mapping.base.as_ptr(), mapping.length) };
         } else if let Some(layout) = layout(self.length) {
             // SAFETY: it was allocated with this layout.
@@ -100,18 +101,18 @@ impl Drop for Aligned {
     }
 }
 
-impl Deref for Aligned {
+impl Deref for AlignedBuffer {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: these bytes are ours and initialised.
+        // SAFETY: the bytes are owned and initialized.
         unsafe { slice::from_raw_parts(self.start.as_ptr(), self.length) }
     }
 }
 
-impl DerefMut for Aligned {
+impl DerefMut for AlignedBuffer {
     fn deref_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as above, and nobody else has them.
+        // SAFETY: as above, and the borrow is exclusive.
         unsafe { slice::from_raw_parts_mut(self.start.as_ptr(), self.length) }
     }
 }
@@ -121,9 +122,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn begins_at_a_multiple_and_is_zero() {
+    fn memory_is_aligned_and_zero() {
         for bytes in [0, 1, 63, 4096, 1 << 20, (5 << 20) + 3] {
-            let mut memory = Aligned::zeroed(bytes, "a test").unwrap();
+            let mut memory = AlignedBuffer::zeroed(bytes, "a test").unwrap();
             assert!(memory.pointer().addr().is_multiple_of(64) && memory.len() as u64 == bytes);
             assert!(memory.iter().all(|&byte| byte == 0));
             memory.fill(1);
@@ -131,9 +132,9 @@ mod tests {
     }
 
     #[test]
-    fn says_what_did_not_fit() {
+    fn errors_contain_the_description() {
         for bytes in [u64::MAX, u64::MAX / 8] {
-            let error = Aligned::zeroed(bytes, "the arena").err().unwrap().to_string();
+            let error = AlignedBuffer::zeroed(bytes, "the arena").err().unwrap().to_string();
             assert_eq!(error, format!("there is not enough memory for the arena: it takes {bytes} bytes"));
         }
     }

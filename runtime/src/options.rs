@@ -2,42 +2,41 @@
 
 use crate::{
     drivers::Drivers,
-    hal::Cold,
+    hal::ColdStartMode,
     transport::{MemoryCopy, Transport},
 };
 use std::{path::PathBuf, sync::Arc};
 
-/// Called with a stage's name before it is launched.
+/// Callback that is called with the name of a stage before its launch.
 pub type LaunchHook = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// How to run a bundle; the default is as its plan has it.
+/// Options for running a bundle. The defaults follow its plan.
 #[derive(Clone)]
 pub struct Options {
-    /// Threads of each device, instead of what the bundle says.
+    /// Threads per device; `None` for the number in the bundle.
     pub threads: Option<usize>,
-    /// How many requests may be in flight. One more than there are stages if nothing is said, in a pipeline; else one.
+    /// Maximum number of requests in flight. Default: number of stages + 1 for a pipeline, otherwise 1.
     pub in_flight: Option<usize>,
-    /// Whether links have threads of their own. If nothing is said, they have them where cores are left for them; else the
-    /// device that receives a value fetches it.
+    /// True if links have threads of their own; otherwise the receiving device's thread copies a value. Default: true if enough
+    /// cores are available.
     pub link_threads: Option<bool>,
-    /// Whether threads that wait look for work for a while before they sleep. If nothing is said, they do where there is a
-    /// core for each.
+    /// True if idle threads poll until a spin timeout before they sleep. Default: true if there is a core for each thread.
     pub spin: Option<bool>,
-    /// When constants are copied to devices with memory of their own. If nothing is said, they are there when the bundle is loaded.
-    pub cold: Option<Cold>,
-    /// A file of the algorithms of libraries and kernels that are the fastest on devices. What it lacks is measured and added. If
-    /// nothing is said, all of it is measured whenever a bundle is loaded.
+    /// Mode of copying constants to devices with their own memory in the first request. Default: constants are copied at load.
+    pub cold: Option<ColdStartMode>,
+    /// File with the fastest library algorithm or kernel of each call, as measured on a device. Missing entries are measured
+    /// and added. Default: all of them are measured at every load.
     pub choices: Option<PathBuf>,
-    /// Folders that weights may be in beside the bundle's and its model's.
+    /// Folders that weights may be read from, in addition to those of the bundle and its model.
     pub allowed_paths: Vec<PathBuf>,
-    /// True if weights are mapped instead of read, so that processes share them. A file that is truncated while it is mapped ends
-    /// the process (`SIGBUS`).
+    /// True if weights are mapped instead of read, so that processes share them. Truncating a mapped file kills the process
+    /// (`SIGBUS`).
     pub map_weights: bool,
-    /// Moves values between devices in the host's memory.
+    /// Transport between devices in host memory.
     pub transport: Arc<dyn Transport>,
-    /// Drivers of all kinds of devices.
+    /// Drivers of all device kinds.
     pub drivers: Drivers,
-    /// Called before each launch. If it panics, so does the stage.
+    /// Called before each launch. A panic in it is handled like one in the stage.
     pub before_launch: Option<LaunchHook>,
 }
 

@@ -1,5 +1,4 @@
-//! Pool of pinned memory for the tensors of callers. To pin memory takes longer than many a request does, so what a tensor leaves
-//! is kept for the next one.
+//! Pool of pinned memory for the tensors of callers. Pinning memory takes longer than many requests, so blocks are reused.
 
 use crate::{
     error::Result,
@@ -12,17 +11,18 @@ use std::{
     sync::Arc,
 };
 
+/// Pool of pinned memory.
 pub(crate) struct Pool {
     device: Arc<dyn Device>,
-    /// What nobody has, by its size.
+    /// Free blocks with their sizes.
     free: Mutex<Vec<(u64, Box<dyn Allocation>)>>,
-    /// How many of a size are kept.
+    /// Maximum number of free blocks of a size.
     kept: usize,
 }
 
-/// Bytes of a pool, which go back to it.
+/// Block of a pool, returned to it on drop.
 pub(crate) struct Pooled {
-    /// There until it is dropped.
+    /// `Some` until it is dropped.
     memory: Option<Box<dyn Allocation>>,
     bytes: u64,
     pool: Arc<Pool>,
@@ -33,7 +33,7 @@ impl Pool {
         Arc::new(Self { device, free: Mutex::new(vec![]), kept })
     }
 
-    /// So many bytes, which may be anything.
+    /// Takes or allocates a block of this size. Its contents are unspecified.
     pub(crate) fn take(self: &Arc<Self>, bytes: u64, what: &str) -> Result<Pooled> {
         let mut free = self.free.lock();
         let known = free.iter().position(|(size, _)| *size == bytes).map(|index| free.swap_remove(index).1);
@@ -48,7 +48,7 @@ impl Deref for Pooled {
 
     fn deref(&self) -> &[u8] {
         let Some(memory) = &self.memory else { return &[] };
-        // SAFETY: these bytes are ours, and were zeroed when they were made.
+        // SAFETY: the bytes are owned and were zeroed when they were allocated.
         unsafe { slice::from_raw_parts(memory.address(), self.bytes as usize) }
     }
 }
@@ -56,7 +56,7 @@ impl Deref for Pooled {
 impl DerefMut for Pooled {
     fn deref_mut(&mut self) -> &mut [u8] {
         let Some(memory) = &self.memory else { return &mut [] };
-        // SAFETY: as above, and nobody else has them.
+        // SAFETY: as above, and the borrow is exclusive.
         unsafe { slice::from_raw_parts_mut(memory.address(), self.bytes as usize) }
     }
 }

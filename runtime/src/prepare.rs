@@ -1,7 +1,8 @@
-//! Constants as kernels want them: computed from weights at build time or, where weights come from a seed, at load.
+//! Expressions that compute the packed and folded constants of kernels from weights: evaluated at build time or, for weights
+//! generated from a seed, at load.
 
 use crate::{
-    random_weights::{Element, Recipe},
+    random_weights::{Element, RandomConstant},
     weights,
 };
 use bytes::Bytes;
@@ -9,71 +10,122 @@ use half::{bf16, f16};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// How the bytes of a constant are computed. Numbers are `f32` wherever they are computed with.
+/// Expression for the bytes of a constant. Arithmetic operands and results are `f32`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Expression {
-    /// Bytes of a file.
-    File { path: String, offset: u64, length: u64 },
-    /// Small constants, two hexadecimal digits a byte.
+    /// Range of bytes of a file.
+    File {
+        /// Path relative to the bundle's folder.
+        path: String,
+        /// Offset in bytes.
+        offset: u64,
+        /// Length in bytes.
+        length: u64,
+    },
+    /// Literal bytes, two hexadecimal digits each.
     Bytes(String),
-    /// Weights that are made from a seed.
-    Random { seed: u64, key: String, element: Element, count: u64, low: f64, high: f64 },
-    /// This many elements of zero.
+    /// Weights generated from a seed ([`RandomConstant`]).
+    Random {
+        /// Seed of the bundle.
+        seed: u64,
+        /// Key of the constant.
+        key: String,
+        /// Element type.
+        element: Element,
+        /// Number of elements.
+        count: u64,
+        /// Lower end of the range.
+        low: f64,
+        /// Upper end of the range.
+        high: f64,
+    },
+    /// This many zero elements.
     Zeros(u64),
-    /// Half-precision elements as `f32`.
-    Widen { source: Box<Expression>, element: Element },
-    /// One behind the other.
+    /// Half-precision elements converted to `f32`.
+    Widen {
+        /// Half-precision operand.
+        source: Box<Expression>,
+        /// Element type of the operand: `F16` or `BF16`.
+        element: Element,
+    },
+    /// Concatenation.
     Concat(Vec<Expression>),
-    /// Elements in another order, with zeros where there are none.
+    /// Elements permuted by a loop nest, with zero padding.
     Pack(Pack),
-    /// Each element times that of `by` for its row: `by` has a factor for every `inner` elements, again and again.
-    Scale { source: Box<Expression>, by: Box<Expression>, inner: u64 },
-    /// `scale / sqrt(variance + epsilon)`: what a BatchNormalization multiplies a channel with.
-    NormalizedScale { scale: Box<Expression>, variance: Box<Expression>, epsilon: f32 },
-    /// `shift + (bias - mean) * factor`: what is added to a channel behind a layer with a bias whose weights are multiplied.
+    /// Row-wise product: row `i` of `inner` elements is multiplied by `by[i % len(by)]`.
+    Scale {
+        /// Operand.
+        source: Box<Expression>,
+        /// Factors.
+        by: Box<Expression>,
+        /// Elements per row.
+        inner: u64,
+    },
+    /// `scale / sqrt(variance + epsilon)`: factor of a folded BatchNormalization, per channel.
+    NormalizedScale {
+        /// Scale of the BatchNormalization.
+        scale: Box<Expression>,
+        /// Variance of the BatchNormalization.
+        variance: Box<Expression>,
+        /// Epsilon of the BatchNormalization.
+        epsilon: f32,
+    },
+    /// `shift + (bias - mean) * factor`: bias of a layer with a folded BatchNormalization, per channel.
     NormalizedShift {
+        /// Bias of the BatchNormalization.
         shift: Box<Expression>,
+        /// Mean of the BatchNormalization.
         mean: Box<Expression>,
+        /// [`Expression::NormalizedScale`].
         factor: Box<Expression>,
+        /// Bias of the layer; zero if absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         bias: Option<Box<Expression>>,
     },
 }
 
-/// A nest of loops over the result, the first outermost, each of which steps along an axis of a row-major source.
+/// Loop nest over the result, outermost loop first. Each loop advances along an axis of a row-major source.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pack {
+    /// Operand.
     pub source: Box<Expression>,
-    /// The source's shape.
+    /// Shape of the source.
     pub shape: Vec<u64>,
-    /// Where the loops begin in it, by axis.
+    /// First coordinates of the loops, by axis.
     pub start: Vec<u64>,
-    /// Elements at and beyond these coordinates are zeros.
+    /// Elements at and beyond these coordinates are zero.
     pub end: Vec<u64>,
+    /// Loops, outermost first.
     pub loops: Vec<Loop>,
 }
 
+/// Loop of a [`Pack`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Loop {
+    /// Axis of the source.
     pub axis: usize,
+    /// Number of iterations.
     pub count: u64,
+    /// Increment of the coordinate per iteration.
     pub step: u64,
 }
 
 impl Expression {
+    /// Builds a literal.
     pub fn bytes(bytes: &[u8]) -> Self {
         Self::Bytes(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
     }
 
-    pub fn random(recipe: &Recipe, seed: u64) -> Self {
-        let Recipe { key, element, count, low, high } = recipe.clone();
+    /// Builds weights generated from a seed.
+    pub fn random(recipe: &RandomConstant, seed: u64) -> Self {
+        let RandomConstant { key, element, count, low, high } = recipe.clone();
         Self::Random { seed, key, element, count, low, high }
     }
 
-    /// What it is made of.
+    /// Returns the operands.
     pub fn parts(&self) -> Vec<&Self> {
         match self {
             Self::File { .. } | Self::Bytes(_) | Self::Random { .. } | Self::Zeros(_) => vec![],
@@ -88,7 +140,7 @@ impl Expression {
         }
     }
 
-    /// As [`Self::parts`], to be changed.
+    /// Returns the operands, mutable.
     pub fn parts_mut(&mut self) -> Vec<&mut Self> {
         match self {
             Self::File { .. } | Self::Bytes(_) | Self::Random { .. } | Self::Zeros(_) => vec![],
@@ -103,12 +155,12 @@ impl Expression {
         }
     }
 
-    /// Whether something holds of it or of what it is made of.
+    /// Returns true if a predicate holds for the expression or one of its subexpressions.
     pub fn any(&self, holds: &dyn Fn(&Self) -> bool) -> bool {
         holds(self) || self.parts().into_iter().any(|part| part.any(holds))
     }
 
-    /// Computes the bytes; paths are relative to `folder`.
+    /// Evaluates the expression; paths are relative to `folder`.
     pub fn evaluate(&self, folder: &Path) -> Result<Bytes, String> {
         match self {
             Self::File { path, offset, length } => {
@@ -116,7 +168,8 @@ impl Expression {
             }
             Self::Bytes(digits) => parse_digits(digits).map(Bytes::from),
             Self::Random { seed, key, element, count, low, high } => {
-                let recipe = Recipe { key: key.clone(), element: *element, count: *count, low: *low, high: *high };
+                let recipe =
+                    RandomConstant { key: key.clone(), element: *element, count: *count, low: *low, high: *high };
                 let mut bytes = zeros(self.length().ok_or(UNCOUNTABLE)?)?;
                 recipe.fill(*seed, 0, &mut bytes);
                 Ok(bytes.into())
@@ -133,7 +186,7 @@ impl Expression {
             }
             Self::Concat(parts) => {
                 let mut all = with_room(self.length().ok_or(UNCOUNTABLE)?)?;
-                // What is packed in several pieces is made once.
+                // A source that is packed in several pieces is evaluated once.
                 let mut last: Option<(&Self, Bytes)> = None;
                 for part in parts {
                     let Self::Pack(pack) = part else {
@@ -157,9 +210,9 @@ impl Expression {
             Self::Scale { source, by, inner } => {
                 let by = by.numbers(folder)?;
                 if by.is_empty() || *inner == 0 {
-                    return Err("weights are scaled by nothing".into());
+                    return Err("weights are scaled by an empty tensor".into());
                 }
-                // In their place: weights may be a large part of the memory.
+                // In place: weights may take a large part of the memory.
                 let mut scaled = Vec::from(source.evaluate(folder)?);
                 let row = usize::try_from(*inner).unwrap_or(usize::MAX).saturating_mul(4);
                 for (row, factor) in scaled.chunks_mut(row).zip(by.iter().cycle()) {
@@ -193,37 +246,37 @@ impl Expression {
     }
 }
 
-/// Nests of loops that code generation makes are less deep.
+/// Maximum depth of a loop nest; code generation stays below it.
 const MOST_LOOPS: usize = 64;
-/// Why an expression is not evaluated.
-const UNCOUNTABLE: &str = "it is larger than can be counted";
+/// Error for an expression without a [`Expression::length`].
+const UNCOUNTABLE: &str = "its size overflows";
 
 impl Pack {
-    /// Number of bytes that it makes; `None` if that cannot be counted, or its parts do not fit each other. Places that loops reach can be
-    /// computed without overflow behind this.
+    /// Returns the size of the result in bytes; `None` if it overflows or the fields are inconsistent. If it is `Some`, no
+    /// coordinate or offset that the loops reach overflows.
     pub(crate) fn length(&self) -> Option<u64> {
         let axes = self.shape.len();
         let elements = self.shape.iter().try_fold(1_u64, |count, &size| count.checked_mul(size.max(1)))?;
         let elements = if self.shape.contains(&0) { 0 } else { elements };
-        let is_sound = self.start.len() == axes
+        let is_valid = self.start.len() == axes
             && self.end.len() == axes
             && self.end.iter().zip(&self.shape).all(|(end, size)| end <= size)
             && self.loops.len() <= MOST_LOOPS
             && self.loops.iter().all(|l| l.axis < axes)
             && self.source.length()? == elements.checked_mul(4)?;
-        if !is_sound {
+        if !is_valid {
             return None;
         }
         let mut last = self.start.clone();
         for Loop { axis, count, step } in &self.loops {
             last[*axis] = last[*axis].checked_add(count.saturating_sub(1).checked_mul(*step)?)?;
         }
-        let mut places = last.iter().zip(strides(&self.shape)).map(|(last, stride)| last.checked_mul(stride));
-        places.try_fold(0_u64, |sum, place| sum.checked_add(place?).filter(|&sum| sum < 1 << 60))?;
+        let mut offsets = last.iter().zip(strides(&self.shape)).map(|(last, stride)| last.checked_mul(stride));
+        offsets.try_fold(0_u64, |sum, offset| sum.checked_add(offset?).filter(|&sum| sum < 1 << 60))?;
         self.loops.iter().try_fold(4_u64, |bytes, l| bytes.checked_mul(l.count))
     }
 
-    /// Appends the elements of a source, in their new order.
+    /// Appends the packed elements of a source.
     fn pack(&self, source: &[u8], out: &mut Vec<u8>) -> Result<(), String> {
         let fits = self.source.length() == Some(source.len() as u64);
         if !fits || self.length().is_none() {
@@ -249,7 +302,7 @@ impl Pack {
             }
             return;
         }
-        // The innermost loop: what is inside is one run.
+        // Innermost loop: the elements within bounds form one run.
         let others_inside = (0..place.len()).all(|other| other == axis || place[other] < self.end[other]);
         let left = self.end[axis].saturating_sub(place[axis]);
         let inside = match left {
@@ -260,7 +313,7 @@ impl Pack {
         };
         let first = place.iter().zip(strides).map(|(place, stride)| place * stride).sum::<u64>();
         let stride = strides[axis] * step;
-        // A run that is not inside at all may begin behind the source.
+        // An empty run may start beyond the end of the source.
         if stride == 1 && inside > 0 {
             out.extend_from_slice(&source[first as usize * 4..(first + inside) as usize * 4]);
         } else {
@@ -273,7 +326,7 @@ impl Pack {
     }
 }
 
-/// An empty vector with room for so many bytes; an error if there is not as much memory.
+/// Returns an empty vector with the given capacity, or an error if the allocation fails.
 fn with_room(bytes: u64) -> Result<Vec<u8>, String> {
     let mut room = vec![];
     let length = usize::try_from(bytes).unwrap_or(usize::MAX);
@@ -287,7 +340,7 @@ fn zeros(bytes: u64) -> Result<Vec<u8>, String> {
     Ok(zeros)
 }
 
-/// Row-major strides of a shape, in elements.
+/// Returns the row-major strides of a shape, in elements.
 fn strides(shape: &[u64]) -> Vec<u64> {
     let mut strides = vec![1; shape.len()];
     for axis in (1..shape.len()).rev() {
@@ -328,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_outside_of_the_source_are_zeros() {
+    fn runs_outside_of_the_source_are_zero() {
         let loops = vec![Loop { axis: 0, count: 3, step: 1 }, Loop { axis: 1, count: 2, step: 1 }];
         let pack = |start: Vec<u64>| {
             let source = Box::new(floats(&[1., 2., 3., 4.]));
@@ -342,7 +395,7 @@ mod tests {
 
     #[test]
     fn packs_with_zeros_beyond_the_end() {
-        // [3, 2] as blocks of two rows, columns outside: the fourth row is not there.
+        // [3, 2] in blocks of two rows, column by column; the fourth row is padding.
         let loops = vec![
             Loop { axis: 0, count: 2, step: 2 },
             Loop { axis: 1, count: 2, step: 1 },
@@ -354,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_a_source_of_another_size() {
+    fn rejects_a_source_of_the_wrong_size() {
         let source = Box::new(floats(&[1., 2.]));
         let loops = vec![Loop { axis: 0, count: 3, step: 1 }];
         let pack = Pack { source, shape: vec![3], start: vec![0], end: vec![3], loops };

@@ -1,4 +1,4 @@
-//! What tasks took, as profiles (`divi-profile/1`) that planning can use.
+//! Measured task times as profiles (`divi-profile/1`) for the planner.
 
 use crate::{bundle::Action, runtime::Runtime, span::Span};
 use serde_json::{Map, Value, json};
@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, HashMap};
 
 const FORMAT: &str = "divi-profile/1";
 
-/// A profile for each kind of device, with the median of what was measured of each task that the compiler has an entry for.
-/// Tasks that are alike are one entry.
+/// Returns a profile per device kind as (kind, text). An entry has the median time of the tasks with the same profile key;
+/// tasks without a key are left out.
 pub fn profiles(runtime: &Runtime, spans: &[Span]) -> Vec<(String, String)> {
     let bundle = runtime.bundle();
     let mut kinds: Vec<(String, Vec<Measured>)> = Vec::new();
@@ -44,7 +44,7 @@ struct Measured {
     count: u64,
 }
 
-/// What each task took in each request, by step and task. The kernels of a task may be apart.
+/// Returns the times of each task in µs, one per request, by step and task. A task may have several spans in a request.
 fn times(spans: &[Span]) -> BTreeMap<(usize, usize), Vec<f64>> {
     let mut sums: HashMap<(usize, usize, u64), f64> = HashMap::new();
     for span in spans {
@@ -77,7 +77,7 @@ fn entry(measured: &Measured) -> Value {
     Value::Object(fields)
 }
 
-/// The middle one, or the mean of the two that are; zero of none.
+/// Returns the median; 0 for an empty slice.
 pub fn median(numbers: &[f64]) -> f64 {
     let mut sorted = numbers.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -1,4 +1,4 @@
-//! A bundle that is loaded: kernels and constants found, steps put in order.
+//! Loaded program: devices with their kernels and constants, and the steps with their dependences and priorities.
 
 use crate::{
     bundle::{Action, Bundle, Call, Lanes},
@@ -15,35 +15,36 @@ use crate::{
 };
 use std::{collections::HashMap, ops::Range, path::Path, ptr, sync::Arc};
 
+/// Bundle with its devices, constants and transports.
 pub(crate) struct Program {
     pub(crate) bundle: Bundle,
-    pub(crate) steps: Vec<Planned>,
+    pub(crate) steps: Vec<PlannedStep>,
     pub(crate) lanes: Lanes,
-    /// Executables of devices in the host's memory have their addresses.
+    /// Kept alive because executables of devices in host memory contain pointers to them.
     _constants: Constants,
     pub(crate) devices: Vec<LoadedDevice>,
-    /// One for each link.
+    /// One per link.
     transports: Vec<Arc<dyn Transport>>,
     pub(crate) workers: Workers,
 }
 
-/// A step, and when it may run.
-pub(crate) struct Planned {
-    /// Where it runs: a device, or behind them a link.
+/// Step with its dependences and priority.
+pub(crate) struct PlannedStep {
+    /// Lane of the step: the index of a device, or the number of devices + the index of a link.
     pub(crate) lane: usize,
-    /// True if a device with a queue has a part in it.
+    /// True if a device with a queue takes part in the step.
     pub(crate) is_queued: bool,
-    /// True if it is done when the device has done it, instead of when it is enqueued.
+    /// True if the step completes when the device has executed it, false if it completes when it is enqueued.
     pub(crate) is_synchronized: bool,
     /// True if a device with a queue copies a value to the host.
     pub(crate) is_download: bool,
-    /// The first of those that could run is the one with the lowest.
+    /// Priority; of the ready steps of a request, the one with the lowest rank runs first.
     pub(crate) rank: u32,
-    /// The steps that write what it reads.
+    /// Steps that write its operands.
     pub(crate) dependencies: Vec<usize>,
-    /// The steps that read what it writes.
+    /// Steps that read its results.
     pub(crate) dependents: Vec<usize>,
-    /// The buffers of its calls in a table of all.
+    /// Range of its calls' buffers in the buffer table of a slot.
     pub(crate) table: Range<usize>,
 }
 
@@ -53,10 +54,10 @@ impl Program {
         let bundle = Bundle::read_for(folder, drivers)?;
         let of_devices = drivers.of(&bundle)?;
         let properties: Vec<Properties> = of_devices.iter().map(|driver| driver.properties()).collect();
-        let usual = footprint::usual_in_flight(&bundle);
+        let usual = footprint::default_in_flight(&bundle);
         limits::check(&bundle, &properties, options.in_flight.unwrap_or(usual), usual, options.map_weights)?;
         for file in &bundle.files {
-            // Code is small, and a damaged one could do anything.
+            // Executables are small, and running a corrupted one is undefined behavior, so their hash is always checked.
             let is_code = bundle.executables.iter().any(|executable| executable.file == file.path);
             if is_code { file.check(folder)? } else { file.check_size(folder)? }
         }
@@ -89,34 +90,35 @@ impl Program {
             loaded.push(LoadedDevice { properties, executable: executable.into(), device });
         }
         if options.cold.is_none() {
-            // Weights that no device in the host's memory reads are on the other devices by now.
-            constants.keep(&host_constants(&bundle, &loaded));
+            // Constants that only devices with their own memory read have been copied there.
+            constants.retain(&host_constants(&bundle, &loaded));
         }
         let steps = plan_steps(&bundle, &lanes, &loaded);
         let transports = lanes.links.iter().map(|&link| transport(&loaded, link, &options.transport)).collect();
         Ok(Self { bundle, steps, lanes, _constants: constants, devices: loaded, transports, workers })
     }
 
-    /// Memory of a device for values. Those of the host that come from other memory or go there are pinned.
+    /// Allocates memory for the values of a device. Host memory is pinned if a link connects it to a device with its own
+    /// memory.
     pub(crate) fn values(&self, device: usize, bytes: u64) -> Result<Box<dyn Allocation>> {
         let what = format!("the values on device '{}'", self.bundle.devices[device].id);
-        let partner = self.lanes.links.iter().find_map(|&(from, to)| match device {
-            _ if device == from => Some(to),
-            _ if device == to => Some(from),
+        let peer = |&(from, to): &(usize, usize)| match device {
+            _ if device == from => Some(&self.devices[to]),
+            _ if device == to => Some(&self.devices[from]),
             _ => None,
-        });
-        match partner.map(|partner| &self.devices[partner]).filter(|partner| !partner.is_on_host()) {
-            Some(partner) if self.devices[device].is_on_host() => hal::allocate_host(&*partner.device, bytes, &what),
+        };
+        match self.lanes.links.iter().filter_map(peer).find(|peer| !peer.is_on_host()) {
+            Some(peer) if self.devices[device].is_on_host() => hal::allocate_host(&*peer.device, bytes, &what),
             _ => hal::allocate(&*self.devices[device].device, bytes, &what),
         }
     }
 
-    /// Returns the address of a constant on a device; null if the driver keeps constants to itself.
+    /// Returns the address of a constant on a device; null if the driver does not expose it.
     pub(crate) fn constant_on(&self, device: usize, constant: usize) -> *mut u8 {
         self.devices[device].executable.constant(constant).unwrap_or(ptr::null_mut())
     }
 
-    /// Returns the address of a constant that steps outside of stages read on a device.
+    /// Returns the address of a constant on a device that is a value of the bundle, so that steps other than launches read it.
     pub(crate) fn constant_value(&self, device: usize, constant: usize) -> Result<*mut u8> {
         self.devices[device].executable.constant(constant).ok_or_else(|| Error::Device {
             what: format!("device '{}'", self.bundle.devices[device].id),
@@ -124,51 +126,53 @@ impl Program {
         })
     }
 
-    /// The device that has a value.
+    /// Returns the device whose memory contains a value.
     pub(crate) fn device_of(&self, value: usize) -> &LoadedDevice {
         &self.devices[self.bundle.values[value].device]
     }
 
+    /// Returns true if a value is in host memory.
     pub(crate) fn is_on_host(&self, value: usize) -> bool {
         self.device_of(value).is_on_host()
     }
 
-    /// True if kernels may read an input where its owner has it: it is in the host's memory and is not copied to another one, which
-    /// may take until later.
-    pub(crate) fn may_lend(&self, value: usize) -> bool {
+    /// Returns true if kernels may read an input in the caller's memory: it is in host memory, and no step copies it to a
+    /// device, which could still read it asynchronously.
+    pub(crate) fn may_read_in_place(&self, value: usize) -> bool {
         let leaves = |action: &Action| matches!(action, Action::Transfer { input, output } if *input == value && !self.is_on_host(*output));
         self.is_on_host(value) && !self.bundle.steps.iter().any(|step| leaves(&step.action))
     }
 
-    /// True if an output is copied to the host's memory from another one, so that it can be copied to where it goes.
-    pub(crate) fn may_place(&self, value: usize) -> bool {
+    /// Returns true if an output is transferred from a device to host memory, so that the device can copy it to the caller's
+    /// memory.
+    pub(crate) fn may_write_in_place(&self, value: usize) -> bool {
         let arrives = |action: &Action| matches!(action, Action::Transfer { input, output } if *output == value && !self.is_on_host(*input));
         self.is_on_host(value) && self.bundle.steps.iter().any(|step| arrives(&step.action))
     }
 
-    /// True if outputs are in other memory than the host's.
+    /// Returns true if outputs are in device memory.
     pub(crate) fn has_device_outputs(&self) -> bool {
         self.bundle.outputs.iter().any(|port| !self.is_on_host(port.value))
     }
 
-    /// True if an output is downloaded.
+    /// Returns true if an output is copied from a device with its own memory.
     pub(crate) fn is_downloaded(&self, value: usize) -> bool {
-        !self.is_on_host(value) || self.may_place(value)
+        !self.is_on_host(value) || self.may_write_in_place(value)
     }
 
-    /// The transport of a step that is a transfer.
+    /// Returns the transport of a transfer step; `None` for other steps.
     pub(crate) fn transport(&self, step: usize) -> Option<&dyn Transport> {
         let link = self.steps[step].lane.checked_sub(self.devices.len())?;
         Some(&*self.transports[link])
     }
 
-    /// The number of buffers of all calls of a request.
+    /// Returns the length of the buffer table.
     pub(crate) fn table_length(&self) -> usize {
         self.steps.last().map_or(0, |step| step.table.end)
     }
 }
 
-/// By constant: whether a device in the host's memory has it.
+/// Returns for each constant whether a device in host memory reads it.
 fn host_constants(bundle: &Bundle, devices: &[LoadedDevice]) -> Vec<bool> {
     let mut needed = vec![false; bundle.constants.len()];
     let stages = bundle.stages.iter().filter(|stage| devices[stage.device].is_on_host());
@@ -179,8 +183,9 @@ fn host_constants(bundle: &Bundle, devices: &[LoadedDevice]) -> Vec<bool> {
     needed
 }
 
-fn plan_steps(bundle: &Bundle, lanes: &Lanes, devices: &[LoadedDevice]) -> Vec<Planned> {
-    let mut steps: Vec<Planned> = Vec::with_capacity(bundle.steps.len());
+/// Computes lanes, dependences, buffer ranges and priorities of all steps.
+fn plan_steps(bundle: &Bundle, lanes: &Lanes, devices: &[LoadedDevice]) -> Vec<PlannedStep> {
+    let mut steps: Vec<PlannedStep> = Vec::with_capacity(bundle.steps.len());
     let each = bundle.steps.iter().zip(&lanes.of_step).zip(bundle.dependencies());
     for (index, ((step, &lane), dependencies)) in each.enumerate() {
         dependencies.iter().for_each(|&other| steps[other].dependents.push(index));
@@ -200,7 +205,16 @@ fn plan_steps(bundle: &Bundle, lanes: &Lanes, devices: &[LoadedDevice]) -> Vec<P
         let first = steps.last().map_or(0, |step| step.table.end);
         let table = first..first + calls.iter().map(|call| call.buffers.len()).sum::<usize>();
         let dependents = vec![];
-        steps.push(Planned { lane, is_queued, is_synchronized, is_download, rank: 0, dependencies, dependents, table });
+        steps.push(PlannedStep {
+            lane,
+            is_queued,
+            is_synchronized,
+            is_download,
+            rank: 0,
+            dependencies,
+            dependents,
+            table,
+        });
     }
     for (rank, &step) in order(bundle).iter().enumerate() {
         steps[step].rank = rank as u32;
@@ -208,7 +222,7 @@ fn plan_steps(bundle: &Bundle, lanes: &Lanes, devices: &[LoadedDevice]) -> Vec<P
     steps
 }
 
-/// The steps as the plan has them start; as they are listed, where it does not say.
+/// Returns the steps sorted by their planned start; in their listed order if the plan has no start times.
 fn order(bundle: &Bundle) -> Vec<usize> {
     let mut order: Vec<usize> = (0..bundle.steps.len()).collect();
     if bundle.steps.iter().all(|step| step.start_us.is_some()) {

@@ -1,19 +1,19 @@
-//! Inputs that are made up.
+//! Random inputs.
 
 use crate::{
     bundle::Tensor,
     dtype::DType,
     error::{Error, Result},
-    random_weights::{Element, Recipe},
+    random_weights::{Element, RandomConstant},
     tensor::TensorData,
 };
 
-/// Numbers in -1..1; integers 0 and 1, which are indices into anything.
+/// Generates an input: floating-point numbers in [-1, 1), and integers 0 and 1, which are valid indices into most tensors.
 pub fn random_input(name: &str, tensor: &Tensor, seed: u64) -> Result<TensorData> {
     let unknown = || Error::WrongInput {
         name: name.to_owned(),
         wanted: tensor.to_string(),
-        found: "no way to make that up".to_owned(),
+        found: "of an unknown element type".to_owned(),
     };
     let dtype = DType::from_name(&tensor.dtype).ok_or_else(unknown)?;
     let (element, low) = match dtype {
@@ -25,6 +25,6 @@ pub fn random_input(name: &str, tensor: &Tensor, seed: u64) -> Result<TensorData
     };
     let mut made = TensorData::zeroed(dtype, &tensor.shape)?;
     let count = tensor.bytes * 8 / u64::from(element.bits());
-    Recipe { key: name.to_owned(), element, count, low, high: 1.0 }.fill(seed, 0, made.bytes_mut());
+    RandomConstant { key: name.to_owned(), element, count, low, high: 1.0 }.fill(seed, 0, made.bytes_mut());
     Ok(made)
 }

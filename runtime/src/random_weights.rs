@@ -1,29 +1,35 @@
-//! Weights for models whose weight files are not at hand: numbers that come from a seed alone, sized by what they are for,
-//! so that activations neither explode nor vanish on their way through a deep model.
+//! Random weights for models without weight files: numbers generated from a seed and scaled by their role, so that activations
+//! neither explode nor vanish in a deep model.
 //!
-//! Every element depends on the seed, the constant's key, its range and the element's index only. So a constant has the
-//! same bytes wherever it is made, in one piece or in many.
+//! Every element depends only on the seed, the constant's key, its range and the element's index. A constant therefore has the
+//! same bytes whether it is generated as a whole or in pieces.
 
 use half::{bf16, f16};
 use serde::{Deserialize, Serialize};
 
-/// How the elements of a constant are stored.
+/// Element type of a constant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Element {
+    /// IEEE half precision.
     F16,
+    /// bfloat16.
     BF16,
+    /// IEEE single precision.
     F32,
+    /// IEEE double precision.
     F64,
-    /// Little-endian; those below a byte are packed, the first in the lowest bits.
+    /// Little-endian integer. Elements below 8 bits are packed, the first in the lowest bits.
     Int {
+        /// Width in bits.
         bits: u32,
+        /// True for two's complement.
         signed: bool,
     },
 }
 
 impl Element {
-    /// The width of one element.
+    /// Returns the width of an element in bits.
     pub fn bits(self) -> u32 {
         match self {
             Self::F16 | Self::BF16 => 16,
@@ -34,40 +40,46 @@ impl Element {
     }
 }
 
-/// What a constant is for. Where constants serve several purposes, the largest one decides.
+/// Role of a constant. Of several roles, the greatest one (in declaration order) applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
-    /// Nothing is known of it.
-    Table,
-    /// Is added: a bias, a mean.
-    Shift,
-    /// The slope of an activation where it is negative.
+    /// Unknown.
+    Unknown,
+    /// Addend: a bias, a mean.
+    Addend,
+    /// Slope of an activation for negative operands.
     Slope,
-    /// Rows are looked up.
+    /// Table of embeddings.
     Embedding,
-    /// Is multiplied with activations and summed over `fan_in` elements each.
-    Weight { fan_in: u64 },
-    /// Integers that stand for weights.
+    /// Weights of a layer.
+    Weight {
+        /// Number of products per sum.
+        fan_in: u64,
+    },
+    /// Quantized weights.
     Quantized,
-    /// What integers stand for zero.
+    /// Zero point of a quantization.
     ZeroPoint,
-    /// Scales activations that are normalized, or divides something.
+    /// Scale of a normalization, or a divisor.
     Scale,
-    /// What one step of integers stands for; those of weights with their `fan_in`.
-    Step { fan_in: Option<u64> },
-    /// A variance.
+    /// Scale of a quantization.
+    QuantizationScale {
+        /// Number of products per sum, for weights.
+        fan_in: Option<u64>,
+    },
+    /// Variance.
     Variance,
 }
 
-/// What a layer of weights does to the variance of activations: between 1, which keeps them where nothing is cut off behind
-/// a layer, and 2, which keeps them where half of them is. Fifty layers of either kind stay within what `f16` can hold, and
-/// the role of a constant depends on nothing but the operator that reads it.
+/// Gain of the variance of activations in a layer: between 1, which preserves it without an activation function, and 2, which
+/// preserves it with ReLU (Kaiming initialization). With 1.5, fifty layers of either kind stay within the range of `f16`, and
+/// the role of a constant depends only on the operator that reads it.
 const GAIN: f64 = 1.5;
 
 impl Role {
-    /// The range of the elements: floating-point numbers are spread evenly in it, integers over those in it.
+    /// Returns the range of the elements, which are distributed uniformly over it.
     pub fn range(self, element: Element) -> (f64, f64) {
-        // An even spread has a third of its bound's square as variance.
+        // The variance of a uniform distribution over [-b, b] is b² / 3.
         let bound = |fan_in: u64| (3.0 * GAIN / fan_in.max(1) as f64).sqrt();
         let around = |middle: f64, share: f64| (middle * (1.0 - share), middle * (1.0 + share));
         match (self, element) {
@@ -75,50 +87,53 @@ impl Role {
                 let middle = 2f64.powi(bits as i32 - 1);
                 (middle, middle)
             }
-            (Self::ZeroPoint, _) | (Self::Shift, Element::Int { .. }) => (0.0, 0.0),
+            (Self::ZeroPoint, _) | (Self::Addend, Element::Int { .. }) => (0.0, 0.0),
             (_, Element::Int { bits, signed: true }) => {
                 let largest = 2f64.powi(bits as i32 - 1) - 1.0;
                 (-largest, largest)
             }
             (_, Element::Int { bits, signed: false }) => (0.0, 2f64.powi(bits as i32) - 1.0),
-            (Self::Table, _) => (-0.5, 0.5),
-            (Self::Shift, _) => (-0.1, 0.1),
+            (Self::Unknown, _) => (-0.5, 0.5),
+            (Self::Addend, _) => (-0.1, 0.1),
             (Self::Slope, _) => (0.1, 0.3),
             (Self::Embedding | Self::Quantized, _) => (-1.0, 1.0),
             (Self::Weight { fan_in }, _) => (-bound(fan_in), bound(fan_in)),
             (Self::Scale, _) => around(1.0, 0.1),
-            (Self::Step { fan_in: Some(fan_in) }, _) => around(bound(fan_in) / 127.0, 0.1),
-            (Self::Step { fan_in: None }, _) => around(0.04, 0.1),
+            (Self::QuantizationScale { fan_in: Some(fan_in) }, _) => around(bound(fan_in) / 127.0, 0.1),
+            (Self::QuantizationScale { fan_in: None }, _) => around(0.04, 0.1),
             (Self::Variance, _) => (0.5, 1.5),
         }
     }
 }
 
-/// How to make a constant.
+/// Parameters of a generated constant.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Recipe {
-    /// Tells constants of a model apart.
+pub struct RandomConstant {
+    /// Unique key of the constant in its model.
     pub key: String,
+    /// Element type.
     pub element: Element,
-    /// How many elements there are.
+    /// Number of elements.
     pub count: u64,
+    /// Lower end of the range.
     pub low: f64,
+    /// Upper end of the range.
     pub high: f64,
 }
 
-impl Recipe {
+impl RandomConstant {
+    /// Builds a recipe with the range of a role.
     pub fn new(key: String, element: Element, count: u64, role: Role) -> Self {
         let (low, high) = role.range(element);
         Self { key, element, count, low, high }
     }
 
-    /// The bytes of the whole constant.
+    /// Returns the size of the constant in bytes.
     pub fn byte_length(&self) -> u64 {
         (self.count * u64::from(self.element.bits())).div_ceil(8)
     }
 
-    /// Makes the bytes from `offset` on. Where elements are wider than a byte, both the offset and the buffer have whole
-    /// ones.
+    /// Generates the bytes at `offset`. Offset and buffer are multiples of the element size if it is at least a byte.
     pub fn fill(&self, seed: u64, offset: u64, bytes: &mut [u8]) {
         let stream = Stream::new(seed, &self.key);
         let (low, width) = (self.low, self.high - self.low);
@@ -141,7 +156,7 @@ impl Recipe {
         }
     }
 
-    /// A byte of elements that are less than one; behind the last element there are zeros.
+    /// Returns a byte of packed elements, zero-padded after the last one.
     fn packed(&self, byte: u64, bits: u32, integer: impl Fn(u64) -> i64) -> u8 {
         let elements = u64::from(8 / bits);
         let mask = (1u8 << bits) - 1;
@@ -152,15 +167,15 @@ impl Recipe {
     }
 }
 
-/// Fills a buffer with elements, the first of which is `offset` bytes behind the constant's beginning.
+/// Fills a buffer with the elements at byte `offset` of a constant.
 fn fill<const WIDTH: usize>(bytes: &mut [u8], offset: u64, element: impl Fn(u64) -> [u8; WIDTH]) {
     let first = offset / WIDTH as u64;
-    for (index, place) in (first..).zip(bytes.chunks_exact_mut(WIDTH)) {
-        place.copy_from_slice(&element(index));
+    for (index, chunk) in (first..).zip(bytes.chunks_exact_mut(WIDTH)) {
+        chunk.copy_from_slice(&element(index));
     }
 }
 
-/// The random numbers of a constant, by index.
+/// Random-access stream of the random numbers of a constant.
 struct Stream(u64);
 
 impl Stream {
@@ -169,17 +184,17 @@ impl Stream {
         Self(key.bytes().fold(start, |hash, byte| mix((hash ^ u64::from(byte)).wrapping_add(STEP))))
     }
 
-    /// Evenly in `0..1`.
+    /// Returns a number distributed uniformly over [0, 1).
     fn unit(&self, index: u64) -> f64 {
         let state = self.0.wrapping_add(index.wrapping_add(1).wrapping_mul(STEP));
         (mix(state) >> 11) as f64 / (1_u64 << 53) as f64
     }
 }
 
-/// What SplitMix64 adds to its state.
+/// Increment of SplitMix64.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The output function of SplitMix64 (Steele, Lea and Flood, 2014).
+/// Output function of SplitMix64 (Steele, Lea and Flood, 2014).
 fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -190,22 +205,22 @@ fn mix(mut z: u64) -> u64 {
 mod tests {
     use super::*;
 
-    fn make(recipe: &Recipe, seed: u64) -> Vec<u8> {
+    fn make(recipe: &RandomConstant, seed: u64) -> Vec<u8> {
         let mut bytes = vec![0; recipe.byte_length() as usize];
         recipe.fill(seed, 0, &mut bytes);
         bytes
     }
 
     fn floats(role: Role, seed: u64) -> Vec<f32> {
-        let bytes = make(&Recipe::new("w".into(), Element::F32, 4096, role), seed);
+        let bytes = make(&RandomConstant::new("w".into(), Element::F32, 4096, role), seed);
         bytes.chunks_exact(4).map(|bytes| f32::from_le_bytes(bytes.try_into().unwrap())).collect()
     }
 
     #[test]
-    fn pieces_are_those_of_the_whole() {
+    fn pieces_equal_the_whole() {
         for element in [Element::F16, Element::BF16, Element::F32, Element::F64, Element::Int { bits: 4, signed: true }]
         {
-            let recipe = Recipe::new("w".into(), element, 64, Role::Table);
+            let recipe = RandomConstant::new("w".into(), element, 64, Role::Unknown);
             let whole = make(&recipe, 7);
             let mut second = vec![0; whole.len() / 2];
             recipe.fill(7, second.len() as u64, &mut second);
@@ -214,33 +229,34 @@ mod tests {
     }
 
     #[test]
-    fn seeds_and_keys_make_other_numbers() {
+    fn numbers_depend_on_seed_and_key() {
         let first = floats(Role::Embedding, 1);
         assert_eq!(first, floats(Role::Embedding, 1));
         assert_ne!(first, floats(Role::Embedding, 2));
-        let recipe = |key: &str| Recipe::new(key.into(), Element::F32, 8, Role::Embedding);
+        let recipe = |key: &str| RandomConstant::new(key.into(), Element::F32, 8, Role::Embedding);
         assert_ne!(make(&recipe("a"), 1), make(&recipe("b"), 1));
-        // What others have made from a seed must not change.
+        // Bundles store seeds, so generated numbers must never change.
         assert_eq!(make(&recipe("a"), 1)[..8], [167, 168, 12, 63, 19, 137, 157, 62]);
     }
 
     #[test]
-    fn numbers_are_sized_by_what_they_are_for() {
+    fn numbers_are_scaled_by_role() {
         let mean = |values: &[f32]| values.iter().map(|&v| f64::from(v)).sum::<f64>() / values.len() as f64;
         let square = |values: &[f32]| values.iter().map(|&v| f64::from(v * v)).sum::<f64>() / values.len() as f64;
-        // The sum of 100 products has about the variance that the activations have.
+        // A sum of 100 products has the variance of the activations times the gain.
         let weights = floats(Role::Weight { fan_in: 100 }, 3);
         assert!(mean(&weights).abs() < 0.01 && (square(&weights) * 100.0 - GAIN).abs() < 0.1);
         let variances = floats(Role::Variance, 3);
         assert!(variances.iter().all(|v| (0.5..=1.5).contains(v)) && (mean(&variances) - 1.0).abs() < 0.05);
         assert!(floats(Role::Scale, 3).iter().all(|v| (0.9..=1.1).contains(v)));
-        assert!(floats(Role::Step { fan_in: None }, 3).iter().all(|&v| v > 0.0));
+        assert!(floats(Role::QuantizationScale { fan_in: None }, 3).iter().all(|&v| v > 0.0));
     }
 
     #[test]
-    fn integers_fill_their_type() {
-        let bytes =
-            |role, bits, signed, count| make(&Recipe::new("q".into(), Element::Int { bits, signed }, count, role), 5);
+    fn integers_cover_their_type() {
+        let bytes = |role, bits, signed, count| {
+            make(&RandomConstant::new("q".into(), Element::Int { bits, signed }, count, role), 5)
+        };
         let quantized = bytes(Role::Quantized, 8, true, 4096);
         let signed: Vec<_> = quantized.iter().map(|&byte| byte as i8).collect();
         assert_eq!((signed.iter().min(), signed.iter().max()), (Some(&-127), Some(&127)));
@@ -249,6 +265,6 @@ mod tests {
         assert!((0..16).all(|value| nibbles.iter().any(|byte| byte & 15 == value)));
         assert_eq!(bytes(Role::ZeroPoint, 8, false, 3), [128; 3]);
         assert_eq!(bytes(Role::ZeroPoint, 32, true, 1), [0; 4]);
-        assert_eq!(bytes(Role::Shift, 32, true, 1), [0; 4]);
+        assert_eq!(bytes(Role::Addend, 32, true, 1), [0; 4]);
     }
 }

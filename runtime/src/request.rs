@@ -1,4 +1,4 @@
-//! One run of the program, from its inputs to its outputs.
+//! Requests: one execution of the program, from its inputs to its outputs.
 
 use crate::{
     error::{Error, Result},
@@ -13,11 +13,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What the engine and those who wait for it share of a request.
+/// State of a request that is shared between the engine and waiting threads.
 pub(crate) struct Request {
     is_cancelled: AtomicBool,
-    /// Inputs that are read where they are.
-    kept: Mutex<Vec<Arc<TensorData>>>,
+    /// Shared inputs, kept alive because kernels read them in place.
+    inputs: Mutex<Vec<Arc<TensorData>>>,
     outcome: Mutex<Outcome>,
     done: Condition,
 }
@@ -28,35 +28,35 @@ struct Outcome {
     result: Option<Result<Outputs>>,
 }
 
-/// Where outputs go.
+/// Memory that outputs are written to.
 pub(crate) enum Outputs {
     Owned(Vec<TensorData>),
-    /// Memory of a caller that waits until the request is done.
+    /// Memory of a caller that blocks until the request is complete.
     Lent(Vec<*mut u8>),
 }
 
-// SAFETY: lent memory is the engine's until the request is done.
+// SAFETY: the engine has exclusive access to lent memory until the request is complete.
 unsafe impl Send for Outputs {}
 
 impl Outputs {
     pub(crate) fn pointer(&mut self, index: usize) -> *mut u8 {
         match self {
             Self::Owned(tensors) => tensors[index].bytes_mut().as_mut_ptr(),
-            Self::Lent(places) => places[index],
+            Self::Lent(pointers) => pointers[index],
         }
     }
 }
 
 impl Request {
     pub(crate) fn new() -> Arc<Self> {
-        Self::keeping(vec![])
+        Self::with_inputs(vec![])
     }
 
-    /// One that has inputs of its own until it is done.
-    pub(crate) fn keeping(inputs: Vec<Arc<TensorData>>) -> Arc<Self> {
+    /// Builds a request that keeps shared inputs alive until it is complete.
+    pub(crate) fn with_inputs(inputs: Vec<Arc<TensorData>>) -> Arc<Self> {
         Arc::new(Self {
             is_cancelled: AtomicBool::new(false),
-            kept: Mutex::new(inputs),
+            inputs: Mutex::new(inputs),
             outcome: Mutex::new(Outcome { is_done: false, result: None }),
             done: Condition::default(),
         })
@@ -71,7 +71,7 @@ impl Request {
     }
 
     pub(crate) fn finish(&self, result: Result<Outputs>) {
-        self.kept.lock().clear();
+        self.inputs.lock().clear();
         let mut outcome = self.outcome.lock();
         *outcome = Outcome { is_done: true, result: Some(result) };
         self.done.notify_all();
@@ -81,9 +81,9 @@ impl Request {
         self.outcome.lock().is_done
     }
 
-    /// Waits until the request is done, or for as long as the timeout. Returns whether it is done.
+    /// Waits until the request is complete, for at most `timeout`. Returns true if it is complete.
     pub(crate) fn wait_done(&self, timeout: Duration) -> bool {
-        // Timeouts that the clock cannot represent never pass.
+        // A deadline that the clock cannot represent means no limit.
         let deadline = Instant::now().checked_add(timeout);
         let mut outcome = self.outcome.lock();
         while !outcome.is_done {
@@ -96,7 +96,7 @@ impl Request {
         true
     }
 
-    /// Takes the result, if the request is done and it was not taken yet.
+    /// Takes the result; `None` if the request is not complete or the result was already taken.
     pub(crate) fn try_take(&self) -> Option<Result<Outputs>> {
         self.outcome.lock().result.take()
     }
@@ -107,11 +107,11 @@ impl Request {
         while !outcome.is_done {
             outcome = self.done.wait(outcome);
         }
-        outcome.result.take().unwrap_or_else(|| Err(Error::WrongOutput { reason: "they were taken already".into() }))
+        outcome.result.take().unwrap_or_else(|| Err(Error::Taken))
     }
 }
 
-/// A request that was submitted.
+/// Handle of a submitted request.
 pub struct Ticket {
     pub(crate) request: Arc<Request>,
     pub(crate) id: u64,
@@ -119,38 +119,38 @@ pub struct Ticket {
 }
 
 impl Ticket {
-    /// Requests are counted in the order in which they were let in.
+    /// Returns the number of the request, in the order of admission.
     pub fn id(&self) -> u64 {
         self.id
     }
 
-    /// Whether [`Ticket::wait`] will return at once.
+    /// Returns true if [`Ticket::wait`] will not block.
     pub fn is_done(&self) -> bool {
         self.request.is_done()
     }
 
-    /// Ends the request as soon as the kernels that it is in return. If it is done already, nothing happens.
+    /// Cancels the request: it ends when its running kernels return. Has no effect on a complete request.
     pub fn cancel(&self) {
         self.request.cancel();
     }
 
-    /// What cancels the request while another thread waits for it.
+    /// Returns a handle that cancels the request while another thread waits for it.
     pub fn canceller(&self) -> Canceller {
         Canceller(self.request.clone())
     }
 
-    /// Waits until the request is done, with or without success, or for as long as the timeout. Returns whether
-    /// [`Ticket::wait`] will return at once. Several threads may wait.
+    /// Waits until the request is complete, successfully or not, for at most `timeout`. Returns true if [`Ticket::wait`] will
+    /// not block. Several threads may wait.
     pub fn wait_timeout(&self, timeout: Duration) -> bool {
         self.request.wait_done(timeout)
     }
 
-    /// Waits for the outputs.
+    /// Waits for the outputs, with their names.
     pub fn wait(self) -> Result<Vec<(String, TensorData)>> {
         self.named(self.request.wait())
     }
 
-    /// Takes the outputs of a request that is done. `None` if it is not, or if they were taken already.
+    /// Takes the outputs; `None` if the request is not complete or they were already taken.
     pub fn try_take(&self) -> Option<Result<Vec<(String, TensorData)>>> {
         self.request.try_take().map(|result| self.named(result))
     }
@@ -158,16 +158,17 @@ impl Ticket {
     fn named(&self, result: Result<Outputs>) -> Result<Vec<(String, TensorData)>> {
         match result? {
             Outputs::Owned(tensors) => Ok(self.names.iter().cloned().zip(tensors).collect()),
-            Outputs::Lent(_) => Err(Error::WrongOutput { reason: "they are in memory of the caller".into() }),
+            Outputs::Lent(_) => Err(Error::WrongOutput { reason: "they are in the caller's memory".into() }),
         }
     }
 }
 
-/// Cancels a request from any thread, as often as wanted, also when it is done.
+/// Cancellation handle of a request, usable from any thread and at any time.
 #[derive(Clone)]
 pub struct Canceller(Arc<Request>);
 
 impl Canceller {
+    /// Cancels the request; see [`Ticket::cancel`].
     pub fn cancel(&self) {
         self.0.cancel();
     }

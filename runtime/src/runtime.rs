@@ -1,14 +1,14 @@
-//! What users hold: a program with its threads and memory.
+//! Public interface of the runtime: a loaded program with its threads and memory.
 
 use crate::{
     admission::Admission,
     bundle::{Bundle, Port, Tensor},
     dtype::DType,
-    engine::{Engine, Hand},
+    engine::{Engine, Worker},
     error::{Error, Result},
     footprint::{self, MemoryUse},
     hal,
-    layout::Layout,
+    layout::MemoryPlan,
     options::Options,
     pool::Pool,
     program::Program,
@@ -16,7 +16,7 @@ use crate::{
     slot::Slot,
     span::{Recording, Span},
     tensor::{TensorData, TensorRef},
-    workers::Places,
+    workers::Executors,
 };
 use divi_threads::Executor;
 use std::{
@@ -29,10 +29,10 @@ use std::{
     time::Instant,
 };
 
-/// A loaded bundle. Requests of several threads may come at once; what is dropped ends those that are in flight.
+/// Loaded bundle. Thread-safe. Dropping it cancels the requests in flight.
 pub struct Runtime {
     engine: Arc<Engine>,
-    /// Pinned memory for inputs and outputs, if devices have memory of their own.
+    /// Pinned memory for inputs and outputs; `Some` if a device has its own memory.
     pool: Option<Arc<Pool>>,
     threads: Vec<JoinHandle<()>>,
     output_names: Arc<Vec<String>>,
@@ -43,8 +43,8 @@ impl Runtime {
     pub fn load(folder: impl AsRef<Path>, options: Options) -> Result<Self> {
         let program = Program::load(folder.as_ref(), &options)?;
         let bundle = &program.bundle;
-        let in_flight = options.in_flight.unwrap_or_else(|| footprint::usual_in_flight(bundle)).max(1);
-        let layout = Layout::new(bundle, &bundle.dependencies());
+        let in_flight = options.in_flight.unwrap_or_else(|| footprint::default_in_flight(bundle)).max(1);
+        let layout = MemoryPlan::new(bundle, &bundle.dependencies());
         let arena = |(index, &bytes): (usize, &u64)| {
             hal::allocate(
                 &*program.devices[index].device,
@@ -54,17 +54,17 @@ impl Runtime {
         };
         let arenas = footprint::arena_bytes(bundle).iter().enumerate().map(arena).collect::<Result<Vec<_>>>()?;
         let slots = (0..in_flight).map(|index| Slot::new(index, &program, &layout, &arenas)).collect::<Result<_>>()?;
-        let may_lend = bundle.inputs.iter().map(|port| program.may_lend(port.value)).collect();
-        let may_place = bundle.outputs.iter().map(|port| program.may_place(port.value)).collect();
+        let may_read_in_place = bundle.inputs.iter().map(|port| program.may_read_in_place(port.value)).collect();
+        let may_write_in_place = bundle.outputs.iter().map(|port| program.may_write_in_place(port.value)).collect();
         let remote = program.devices.iter().find(|device| !device.is_on_host());
         let pool = remote.map(|device| Pool::new(device.device.clone(), in_flight + 1));
-        let Places { executors, lanes, completions } =
-            program.workers.places(program.steps.len() * in_flight, program.has_device_outputs());
+        let Executors { executors, lanes, completions } =
+            program.workers.executors(program.steps.len() * in_flight, program.has_device_outputs());
         let output_names = Arc::new(bundle.outputs.iter().map(|output| output.name.clone()).collect());
         let engine = Arc::new(Engine {
             layout,
-            may_lend,
-            may_place,
+            may_read_in_place,
+            may_write_in_place,
             _arenas: arenas,
             slots,
             admission: Admission::new(in_flight),
@@ -80,7 +80,7 @@ impl Runtime {
             engine.prepare_cold()?;
         }
         let mut runtime = Self { engine, pool, threads: vec![], output_names };
-        // Memory of a pool takes its time, which is not the first requests'.
+        // Fill the pool now: pinning memory is slow and should not delay the first requests.
         drop((0..in_flight).map(|_| runtime.make_outputs()).collect::<Result<Vec<_>>>()?);
         for index in 0..runtime.engine.executors.len() {
             let engine = runtime.engine.clone();
@@ -91,23 +91,24 @@ impl Runtime {
         Ok(runtime)
     }
 
+    /// Returns the description of the bundle.
     pub fn bundle(&self) -> &Bundle {
         &self.engine.program.bundle
     }
 
-    /// The inputs of the model, by name.
+    /// Returns the names and types of the model's inputs.
     pub fn inputs(&self) -> impl Iterator<Item = (&str, &Tensor)> {
         let bundle = self.bundle();
         bundle.inputs.iter().map(|port| (&port.name[..], &bundle.values[port.value].tensor))
     }
 
-    /// The outputs of the model, by name.
+    /// Returns the names and types of the model's outputs.
     pub fn outputs(&self) -> impl Iterator<Item = (&str, &Tensor)> {
         let bundle = self.bundle();
         bundle.outputs.iter().map(|port| (&port.name[..], &bundle.values[port.value].tensor))
     }
 
-    /// How many requests may be in flight.
+    /// Returns the maximum number of requests in flight.
     pub fn in_flight(&self) -> usize {
         self.engine.slots.len()
     }
@@ -116,39 +117,40 @@ impl Runtime {
     pub fn run(&self, inputs: &[(&str, TensorRef<'_>)]) -> Result<Vec<(String, TensorData)>> {
         let inputs = self.match_inputs(inputs)?;
         let mut tensors = self.make_outputs()?;
-        let places = tensors.iter_mut().map(|tensor| tensor.bytes_mut().as_mut_ptr()).collect();
-        self.run_to(&inputs, places)?;
+        let pointers = tensors.iter_mut().map(|tensor| tensor.bytes_mut().as_mut_ptr()).collect();
+        self.run_to(&inputs, pointers)?;
         Ok(self.output_names.iter().cloned().zip(tensors).collect())
     }
 
-    /// Runs the model and waits until its outputs, in their order, are in the places that are given for them.
+    /// Runs the model and waits until its outputs have been written to the caller's buffers, which are in the model's order.
     pub fn run_into(&self, inputs: &[(&str, TensorRef<'_>)], outputs: &mut [&mut [u8]]) -> Result<()> {
         let inputs = self.match_inputs(inputs)?;
         if outputs.len() != self.outputs().count() {
-            let reason = format!("there are {}, and {} places for them", self.outputs().count(), outputs.len());
+            let reason = format!("the model has {}, and {} buffers are given", self.outputs().count(), outputs.len());
             return Err(Error::WrongOutput { reason });
         }
-        for ((name, tensor), place) in self.outputs().zip(&*outputs) {
-            if tensor.bytes != place.len() as u64 {
-                let reason = format!("'{name}' has {} bytes, its place {}", tensor.bytes, place.len());
+        for ((name, tensor), buffer) in self.outputs().zip(&*outputs) {
+            if tensor.bytes != buffer.len() as u64 {
+                let reason = format!("'{name}' has {} bytes, its buffer {}", tensor.bytes, buffer.len());
                 return Err(Error::WrongOutput { reason });
             }
         }
-        self.run_to(&inputs, outputs.iter_mut().map(|place| place.as_mut_ptr()).collect())
+        self.run_to(&inputs, outputs.iter_mut().map(|buffer| buffer.as_mut_ptr()).collect())
     }
 
-    /// The places are as long as the outputs, and nobody else's while this runs.
-    fn run_to(&self, inputs: &[TensorRef<'_>], places: Vec<*mut u8>) -> Result<()> {
+    /// Runs the model on the calling thread and the executors. `outputs` have the sizes of the outputs, and nothing else
+    /// accesses them during the call.
+    fn run_to(&self, inputs: &[TensorRef<'_>], outputs: Vec<*mut u8>) -> Result<()> {
         let engine = &self.engine;
         let request = Request::new();
-        let place = engine.admission.enter()?;
-        let hand = Hand::waiting_for(place.0);
-        engine.begin(place, request.clone(), Outputs::Lent(places), inputs, true, &hand);
-        engine.drive(&hand, || request.is_done());
+        let admitted = engine.admission.acquire()?;
+        let worker = Worker::blocked_on(admitted.0);
+        engine.begin(admitted, request.clone(), Outputs::Lent(outputs), inputs, true, &worker);
+        engine.drive(&worker, || request.is_done());
         request.wait().map(|_| ())
     }
 
-    /// The same tensor in pinned memory, if devices have memory of their own: inputs that are there are copied once less.
+    /// Moves a tensor to pinned memory if a device has its own memory, which saves a copy when it is an input.
     pub fn adopt(&self, tensor: TensorData) -> Result<TensorData> {
         let Some(pool) = &self.pool else { return Ok(tensor) };
         let mut adopted = TensorData::pooled(tensor.dtype(), tensor.shape(), pool)?;
@@ -156,30 +158,30 @@ impl Runtime {
         Ok(adopted)
     }
 
-    /// Lets a request in, which may have to wait until another one is done. Its inputs are copied.
+    /// Submits a request. Blocks while the maximum number of requests is in flight. The inputs are copied.
     pub fn submit(&self, inputs: &[(&str, TensorRef<'_>)]) -> Result<Ticket> {
-        self.let_in(&self.match_inputs(inputs)?, Request::new(), false)
+        self.admit(&self.match_inputs(inputs)?, Request::new(), false)
     }
 
-    /// As [`Runtime::submit`], but the request has a share in its inputs until it is done, and reads them where they are. What
-    /// devices with memory of their own read is copied all the same, unless it was [adopted](Runtime::adopt).
+    /// As [`Runtime::submit`], but the request shares ownership of its inputs and reads them in place. Inputs of devices with
+    /// their own memory are staged nevertheless, unless they were [adopted](Runtime::adopt).
     pub fn submit_shared(&self, inputs: &[(&str, Arc<TensorData>)]) -> Result<Ticket> {
         let views: Vec<_> = inputs.iter().map(|(name, tensor)| (*name, tensor.view())).collect();
-        let request = Request::keeping(inputs.iter().map(|(_, tensor)| tensor.clone()).collect());
-        self.let_in(&self.match_inputs(&views)?, request, true)
+        let request = Request::with_inputs(inputs.iter().map(|(_, tensor)| tensor.clone()).collect());
+        self.admit(&self.match_inputs(&views)?, request, true)
     }
 
-    /// Inputs that are `lent` stay where they are until the request is done.
-    fn let_in(&self, inputs: &[TensorRef<'_>], request: Arc<Request>, lent: bool) -> Result<Ticket> {
+    /// Admits a request and starts it. `lent` inputs stay valid until the request is complete.
+    fn admit(&self, inputs: &[TensorRef<'_>], request: Arc<Request>, lent: bool) -> Result<Ticket> {
         let outputs = Outputs::Owned(self.make_outputs()?);
-        let place = self.engine.admission.enter()?;
-        let hand = Hand::default();
-        self.engine.begin(place, request.clone(), outputs, inputs, lent, &hand);
-        self.engine.drive(&hand, || false);
-        Ok(Ticket { request, id: place.1, names: self.output_names.clone() })
+        let admitted = self.engine.admission.acquire()?;
+        let worker = Worker::default();
+        self.engine.begin(admitted, request.clone(), outputs, inputs, lent, &worker);
+        self.engine.drive(&worker, || false);
+        Ok(Ticket { request, id: admitted.1, names: self.output_names.clone() })
     }
 
-    /// Cancels all requests that are in flight.
+    /// Cancels all requests in flight.
     pub fn cancel_all(&self) {
         for slot in &self.engine.slots {
             if let Some(current) = &slot.progress.lock().current {
@@ -188,48 +190,48 @@ impl Runtime {
         }
     }
 
-    /// Lets no request in any more and cancels those that are in flight.
+    /// Rejects new requests and cancels those in flight.
     pub fn close(&self) {
         self.engine.admission.close();
         self.cancel_all();
     }
 
-    /// Says which spans are kept from now on.
+    /// Sets which spans are recorded from now on.
     pub fn record(&self, recording: Recording) {
         if recording == Recording::Steps {
-            // Spans of a device whose clock cannot be read are left out, and are counted.
+            // On failure, the spans of the device are dropped and counted.
             let now = || self.engine.now();
             self.engine.program.devices.iter().for_each(|device| _ = device.queue().set_clock(&now));
         }
         self.engine.recording.swap(recording as u8, Ordering::Relaxed);
     }
 
-    /// The spans that were kept, and how many were too many to keep. They are forgotten.
+    /// Returns the recorded spans and the number of dropped ones, and clears both.
     pub fn take_spans(&self) -> (Vec<Span>, u64) {
-        let (mut all, mut left_out) = (Vec::new(), 0);
+        let (mut all, mut dropped) = (Vec::new(), 0);
         let of_executors = self.engine.executors.iter().map(|executor| std::mem::take(&mut *executor.state()));
         let of_devices = self.engine.program.devices.iter().map(|device| device.queue().take_times().0);
         for spans in of_executors.chain(of_devices) {
             all.extend(spans.spans);
-            left_out += spans.left_out;
+            dropped += spans.dropped;
         }
         all.sort_by_key(|span| (span.begin_ns, span.step, span.task));
-        (all, left_out)
+        (all, dropped)
     }
 
-    /// What the processors of a kind of devices call themselves.
+    /// Returns the product name of the first device of a kind; empty if there is none.
     pub fn processor(&self, kind: &str) -> String {
         let mut devices = self.bundle().devices.iter().zip(&self.engine.program.devices);
         let found = devices.find(|(device, _)| device.kind == kind);
         found.map_or_else(String::new, |(_, device)| device.device.name())
     }
 
-    /// What each device has in memory.
+    /// Returns the memory use of each device.
     pub fn memory(&self) -> Vec<MemoryUse> {
         MemoryUse::planned(self.bundle(), Some(self.in_flight()))
     }
 
-    /// The inputs in the bundle's order, if they are all there and as they must be.
+    /// Checks the inputs and returns them in the bundle's order.
     fn match_inputs<'a>(&self, inputs: &[(&str, TensorRef<'a>)]) -> Result<Vec<TensorRef<'a>>> {
         for (index, (name, _)) in inputs.iter().enumerate() {
             let unexpected = |reason| Err(Error::UnexpectedInput { name: (*name).to_owned(), reason });
@@ -238,7 +240,7 @@ impl Runtime {
             }
             if !self.inputs().any(|(known, _)| known == *name) {
                 let known: Vec<_> = self.inputs().map(|(known, _)| format!("'{known}'")).collect();
-                return unexpected(format!("is none of the model's: {}", known.join(", ")));
+                return unexpected(format!("is not an input of the model; expected one of {}", known.join(", ")));
             }
         }
         self.inputs()
@@ -282,7 +284,7 @@ impl Drop for Runtime {
         }
         self.engine.executors.iter().for_each(Executor::close);
         for thread in self.threads.drain(..) {
-            // What panics in a step is caught there.
+            // Panics in steps are caught by the engine.
             let _ = thread.join();
         }
     }

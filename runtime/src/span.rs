@@ -1,38 +1,40 @@
-//! What was measured: when steps and tasks began and ended.
+//! Measured start and end times of steps and tasks.
 
-/// What spans are kept of.
+/// Level of detail of recorded spans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Recording {
+    /// Nothing is recorded.
     Off,
-    /// Steps, and tasks of CPUs; all of it runs as it does else.
+    /// Steps, and tasks of CPUs. Does not change the execution.
     Steps,
-    /// Steps and their tasks. A device with a queue runs these one after the other then, and the host waits for it.
+    /// Steps and all tasks. Serializes the tasks of devices with queues and synchronizes after each step.
     Tasks,
 }
 
-/// Spans that are kept of each thread that runs steps, and of each device with a queue; more are counted only.
+/// Maximum number of spans per executor and per device with a queue; further ones are only counted.
 const LIMIT: usize = 1 << 20;
 
-/// A step, or a task of a launch.
+/// Time interval of a step, or of a task of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// Of the order in which requests were let in.
+    /// Number of the request, in the order of admission.
     pub request: u64,
-    /// An index of the bundle's `steps`.
+    /// Index into the bundle's `steps`.
     pub step: usize,
-    /// An index of the stage's `tasks`, if it is not the whole step.
+    /// Index into the stage's `tasks`; `None` for the whole step.
     pub task: Option<usize>,
-    /// Nanoseconds since the runtime was loaded.
+    /// Start in nanoseconds since the runtime was loaded.
     pub begin_ns: u64,
+    /// End in nanoseconds since the runtime was loaded.
     pub end_ns: u64,
 }
 
-/// Measurements of one thread, or of one device with a queue.
+/// Spans of one executor or of one device with a queue.
 #[derive(Default)]
 pub(crate) struct Spans {
     pub(crate) spans: Vec<Span>,
-    pub(crate) left_out: u64,
+    pub(crate) dropped: u64,
 }
 
 impl Spans {
@@ -40,7 +42,7 @@ impl Spans {
         if self.spans.len() < LIMIT {
             self.spans.push(span);
         } else {
-            self.left_out += 1;
+            self.dropped += 1;
         }
     }
 }

@@ -1,9 +1,9 @@
-//! Tensors that go in and come out: dense, row-major, as ONNX has them.
+//! Tensors of inputs and outputs: dense and row-major.
 
 use crate::{
     dtype::DType,
     error::Error,
-    memory::Aligned,
+    memory::AlignedBuffer,
     pool::{Pool, Pooled},
 };
 use std::{
@@ -12,7 +12,7 @@ use std::{
     sync::Arc,
 };
 
-/// A tensor with its bytes, which begin at a multiple of 64, so that kernels can read them where they are.
+/// Tensor that owns its bytes, which are aligned to 64 so that kernels can read them in place.
 pub struct TensorData {
     dtype: DType,
     shape: Vec<u64>,
@@ -20,8 +20,8 @@ pub struct TensorData {
 }
 
 enum Bytes {
-    Own(Aligned),
-    /// Devices with memory of their own copy from and to it by themselves.
+    Own(AlignedBuffer),
+    /// Pinned memory of a pool.
     Pooled(Pooled),
 }
 
@@ -45,20 +45,24 @@ impl DerefMut for Bytes {
     }
 }
 
-/// A tensor whose bytes are somebody else's.
+/// Tensor with borrowed bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct TensorRef<'a> {
+    /// Element type.
     pub dtype: DType,
+    /// Shape.
     pub shape: &'a [u64],
+    /// Elements, dense and row-major.
     pub bytes: &'a [u8],
 }
 
 impl TensorData {
+    /// Allocates a tensor of zeros.
     pub fn zeroed(dtype: DType, shape: &[u64]) -> Result<Self, Error> {
-        Self::made(dtype, shape, |bytes, what| Ok(Bytes::Own(Aligned::zeroed(bytes, what)?)))
+        Self::made(dtype, shape, |bytes, what| Ok(Bytes::Own(AlignedBuffer::zeroed(bytes, what)?)))
     }
 
-    /// Its bytes are a pool's, and may be anything.
+    /// Allocates a tensor from a pool. Its contents are unspecified.
     pub(crate) fn pooled(dtype: DType, shape: &[u64], pool: &Arc<Pool>) -> Result<Self, Error> {
         Self::made(dtype, shape, |bytes, what| Ok(Bytes::Pooled(pool.take(bytes, what)?)))
     }
@@ -69,46 +73,51 @@ impl TensorData {
         Ok(Self { dtype, shape: shape.to_owned(), bytes: bytes(length, &what)? })
     }
 
-    /// `None` if the bytes are not as many as the shape takes.
+    /// Copies a tensor from bytes; `None` if their number does not match the shape.
     pub fn new(dtype: DType, shape: &[u64], bytes: &[u8]) -> Option<Self> {
         let mut tensor = Self::zeroed(dtype, shape).ok().filter(|tensor| tensor.bytes.len() == bytes.len())?;
         tensor.bytes.copy_from_slice(bytes);
         Some(tensor)
     }
 
-    /// `None` if the numbers are not as many as the shape takes.
+    /// Builds an `f32` tensor; `None` if the number of elements does not match the shape.
     pub fn from_f32(shape: &[u64], numbers: &[f32]) -> Option<Self> {
         let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
         Self::new(DType::F32, shape, &bytes)
     }
 
-    /// The numbers, if they are of 32 bits.
+    /// Returns the elements of an `f32` tensor; `None` for other types.
     pub fn to_f32(&self) -> Option<Vec<f32>> {
         let numbers = self.bytes.as_chunks().0.iter().map(|&bytes| f32::from_le_bytes(bytes));
         (self.dtype == DType::F32).then(|| numbers.collect())
     }
 
+    /// Returns the element type.
     pub fn dtype(&self) -> DType {
         self.dtype
     }
 
+    /// Returns the shape.
     pub fn shape(&self) -> &[u64] {
         &self.shape
     }
 
+    /// Returns the bytes of the elements.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
+    /// Returns the bytes of the elements, mutable.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.bytes
     }
 
+    /// Borrows the tensor.
     pub fn view(&self) -> TensorRef<'_> {
         TensorRef { dtype: self.dtype, shape: &self.shape, bytes: &self.bytes }
     }
 
-    /// Returns the same bits as another type of the same width. Of another width, returns the tensor itself as the error.
+    /// Reinterprets the elements as another type of the same width; returns the unchanged tensor as the error otherwise.
     pub fn with_type(self, dtype: DType) -> Result<Self, Self> {
         if self.dtype.bits() == dtype.bits() { Ok(Self { dtype, ..self }) } else { Err(self) }
     }
@@ -126,7 +135,7 @@ impl fmt::Display for TensorRef<'_> {
     }
 }
 
-/// `float [1, 3, 224, 224]`
+/// Type and shape, printed as `float [1, 3, 224, 224]`.
 struct Described<'a>(&'a str, &'a [u64]);
 
 impl fmt::Display for Described<'_> {

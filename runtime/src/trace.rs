@@ -1,4 +1,4 @@
-//! Traces for Chrome and Perfetto: what was measured, and beside it what the plan foretold.
+//! Traces for Chrome and Perfetto with measured and predicted spans.
 
 use crate::{
     bundle::{Action, Bundle, Lanes},
@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 const MEASURED: u32 = 1;
 const PREDICTED: u32 = 2;
 
-/// The trace as JSON, a line an event. Each lane has a track for measured spans and one for predicted ones, which begin when
-/// their request did.
+/// Returns the trace as JSON, one event per line. Each lane has a track for measured spans and one for predicted spans, which
+/// are relative to the start of their request.
 pub fn trace(bundle: &Bundle, spans: &[Span]) -> String {
     let lanes = bundle.lanes();
     let mut events = Vec::new();
@@ -45,7 +45,7 @@ fn measured(bundle: &Bundle, lanes: &Lanes, span: &Span) -> Value {
             let task = bundle.stages[*stage].tasks.get(task);
             (task.map_or(String::new(), |task| task.name.clone()), "task", task.and_then(|task| task.predicted_us))
         }
-        _ => (bundle.step_name(step), kind(&step.action), step.takes_us),
+        _ => (bundle.step_name(step), kind(&step.action), step.duration_us),
     };
     let mut details = json!({"request": span.request});
     if let Some(predicted) = predicted {
@@ -55,10 +55,10 @@ fn measured(bundle: &Bundle, lanes: &Lanes, span: &Span) -> Value {
     event(MEASURED, lanes.of_step[span.step], &name, kind, (begin, end - begin), details)
 }
 
-/// The steps of a request as the plan has them, if it says.
+/// Appends the predicted spans of a request: its steps with a planned start and duration, and their tasks.
 fn predict(bundle: &Bundle, lanes: &Lanes, request: u64, begin: f64, events: &mut Vec<Value>) {
     for (step, &lane) in bundle.steps.iter().zip(&lanes.of_step) {
-        let (Some(start), Some(takes)) = (step.start_us, step.takes_us) else { continue };
+        let (Some(start), Some(takes)) = (step.start_us, step.duration_us) else { continue };
         let details = || json!({"request": request});
         let span = (begin + start, takes);
         events.push(event(PREDICTED, lane, &bundle.step_name(step), kind(&step.action), span, details()));

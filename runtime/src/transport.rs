@@ -1,73 +1,74 @@
-//! Transports: the ways in which values get from device to device.
+//! Transports: mechanisms that move values between devices.
 
 use crate::{
-    hal::{Attempt, Copy, Event, Executable, Owner},
+    hal::{Copy, Event, Executable, Owner, QueueResult},
     loaded_device::LoadedDevice,
 };
 use std::{ptr, sync::Arc};
 
-/// Moves values from a device to another one.
+/// Mechanism that moves values from one device to another.
 pub trait Transport: Send + Sync {
-    /// Starts to copy a value. Returns an event if the value is there only after [`Transport::wait`]; else it is there, or what reads
-    /// it on the receiving device is ordered behind the copy. The error says why it does not get there.
+    /// Starts copying a value. Returns an event if the copy is complete only after [`Transport::wait`]. Without an event, the
+    /// copy is complete, or readers on the receiving device are ordered after it.
     ///
     /// # Safety
-    /// The value is written, or what writes it is enqueued on its device. Nothing else uses the bytes that are written. Both stay where
-    /// they are until the event has happened, or the slot was synchronized on both devices.
+    /// The source has been written, or the step that writes it has been enqueued on its device. Nothing else accesses the
+    /// target. Both stay valid until the event has occurred or the slot has been synchronized on both devices.
     unsafe fn begin(&self, owner: Owner, copy: Copy) -> Result<Option<Event>, String>;
 
-    fn wait(&self, event: Event) -> Attempt {
+    /// Waits for a copy.
+    fn wait(&self, event: Event) -> QueueResult {
         let _ = event;
         Ok(())
     }
 }
 
-/// A copy in the memory of this process, by the calling thread.
+/// Copy within host memory by the calling thread.
 pub struct MemoryCopy;
 
 impl Transport for MemoryCopy {
     unsafe fn begin(&self, _: Owner, Copy { to, from, bytes }: Copy) -> Result<Option<Event>, String> {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { ptr::copy_nonoverlapping(from, to, bytes as usize) };
         Ok(None)
     }
 }
 
-/// A copy from the host, which the receiving device makes.
+/// Copy from the host, performed by the receiving device.
 struct Upload(Arc<dyn Executable>);
 
 impl Transport for Upload {
     unsafe fn begin(&self, owner: Owner, copy: Copy) -> Result<Option<Event>, String> {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.0.queue().upload(owner, &mut [copy].into_iter()) }.map(|()| None)
     }
 }
 
-/// A copy to the host, which the sending device makes.
+/// Copy to the host, performed by the sending device.
 struct Download(Arc<dyn Executable>);
 
 impl Transport for Download {
     unsafe fn begin(&self, owner: Owner, copy: Copy) -> Result<Option<Event>, String> {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.0.queue().download(owner, &mut [copy].into_iter()) }.map(Some)
     }
 
-    fn wait(&self, event: Event) -> Attempt {
+    fn wait(&self, event: Event) -> QueueResult {
         self.0.queue().wait(event)
     }
 }
 
-/// A copy to another device's memory, which the sending device makes.
+/// Copy between device memories, performed by the sending device.
 struct PeerCopy(Arc<dyn Executable>);
 
 impl Transport for PeerCopy {
     unsafe fn begin(&self, owner: Owner, copy: Copy) -> Result<Option<Event>, String> {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.0.queue().copy(owner, &mut [copy].into_iter(), true) }.map(|()| None)
     }
 }
 
-/// The transport of a link between two devices; `host` is that of two devices in the host's memory.
+/// Returns the transport of a link between two devices; `host` is used if both are in host memory.
 pub(crate) fn transport(
     devices: &[LoadedDevice],
     (from, to): (usize, usize),

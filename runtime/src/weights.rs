@@ -1,4 +1,4 @@
-//! Weights where they lie: files that a model refers to, mapped, never copied.
+//! Weight files that a model refers to, read or mapped.
 
 use crate::files;
 use bytes::Bytes;
@@ -8,26 +8,45 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-/// Why a file cannot serve as weights: always the input's fault.
+/// Error about a weight file.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The location is absolute or leads out of the model's folder.
+    /// The location is absolute or outside of the model's folder.
     #[error("external data '{location}' leaves the model's folder '{folder}': keep weights in it or below it")]
-    Escapes { location: String, folder: PathBuf },
-    /// The file is there but cannot be read.
+    Escapes {
+        /// Location in the model.
+        location: String,
+        /// Folder of the model.
+        folder: PathBuf,
+    },
+    /// The file cannot be read.
     #[error("cannot read '{path}': {error}")]
-    Unreadable { path: PathBuf, error: io::Error },
-    /// The file ends before the bytes that are asked for.
+    Unreadable {
+        /// File.
+        path: PathBuf,
+        /// Error of the operating system.
+        error: io::Error,
+    },
+    /// The file ends before the end of the requested range.
     #[error(
         "'{path}' has {size} bytes, too few for {length} at offset {offset}: it is truncated or not the file the model was \
          saved with"
     )]
-    TooShort { path: PathBuf, offset: u64, length: u64, size: u64 },
+    TooShort {
+        /// File.
+        path: PathBuf,
+        /// Offset of the range in bytes.
+        offset: u64,
+        /// Length of the range in bytes.
+        length: u64,
+        /// Size of the file in bytes.
+        size: u64,
+    },
 }
 
-/// The path of a file that a model in `folder` refers to as `location`, relative to `folder`, without `.` and `..`.
+/// Returns the path of a file that a model in `folder` refers to as `location`, relative to `folder`, without `.` and `..`.
 ///
-/// A location must stay in the folder: neither absolute, nor through `..`, nor through a symbolic link.
+/// The location must not be absolute, and must not leave the folder through `..` or a symbolic link.
 pub fn confine(folder: &Path, location: &str) -> Result<PathBuf, Error> {
     let escapes = || Error::Escapes { location: location.to_owned(), folder: folder.to_owned() };
     let mut confined = PathBuf::new();
@@ -51,9 +70,9 @@ pub fn confine(folder: &Path, location: &str) -> Result<PathBuf, Error> {
     Ok(confined)
 }
 
-/// Maps a file into memory. Pages are read when they are touched.
+/// Maps a file into memory. Pages are read on first access.
 ///
-/// The file must not be truncated while it is mapped, as for every program that maps its input.
+/// The file must not be truncated while it is mapped.
 pub fn map(path: &Path) -> Result<Bytes, Error> {
     let unreadable = |error| Error::Unreadable { path: path.to_owned(), error };
     let file = fs::File::open(path).map_err(unreadable)?;
@@ -62,7 +81,7 @@ pub fn map(path: &Path) -> Result<Bytes, Error> {
         return Err(unreadable(io::ErrorKind::IsADirectory.into()));
     }
     if !metadata.is_file() {
-        // A pipe has no pages to map.
+        // Pipes cannot be mapped.
         return fs::read(path).map(Bytes::from).map_err(unreadable);
     }
     if metadata.len() == 0 {
@@ -73,7 +92,7 @@ pub fn map(path: &Path) -> Result<Bytes, Error> {
     Ok(Bytes::from_owner(mapping))
 }
 
-/// Reads a part of a regular file. Other than a mapping, it stays as it is when the file is truncated.
+/// Reads a range of a regular file. Unlike a mapping, the result stays valid if the file is truncated.
 pub fn read(path: &Path, offset: u64, length: u64) -> Result<Bytes, Error> {
     let unreadable = |error| Error::Unreadable { path: path.to_owned(), error };
     let other = |error: crate::Error| match error {
@@ -89,19 +108,19 @@ pub fn read(path: &Path, offset: u64, length: u64) -> Result<Bytes, Error> {
     Ok(bytes.into())
 }
 
-/// Maps a part of a file that begins at a multiple of a page or anywhere. The file must not be truncated while it is mapped.
+/// Maps a range of a file; the offset need not be page-aligned. The file must not be truncated while it is mapped.
 pub(crate) fn map_range(file: &fs::File, offset: u64, length: u64) -> io::Result<Bytes> {
     // SAFETY: the mapping is private and read-only; see above for truncation.
     let mapping = unsafe { memmap2::MmapOptions::new().offset(offset).len(length as usize).map(file) }?;
     Ok(Bytes::from_owner(mapping))
 }
 
-/// The size of a file; `None` if it is not there.
+/// Returns the size of a file; `None` if it does not exist.
 pub fn size(path: &Path) -> Option<u64> {
     fs::metadata(path).ok().map(|metadata| metadata.len())
 }
 
-/// Checks that a file of `size` bytes has `length` of them at `offset`.
+/// Checks that a file of `size` bytes contains the range of `length` bytes at `offset`.
 pub fn check_extent(path: &Path, size: u64, offset: u64, length: u64) -> Result<(), Error> {
     match offset.checked_add(length) {
         Some(end) if end <= size => Ok(()),
@@ -125,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn symbolic_links_cannot_leave() {
+    fn symbolic_links_cannot_leave_the_folder() {
         let folder = std::env::temp_dir().join(format!("divi-weights-{}", std::process::id()));
         fs::create_dir_all(folder.join("inside")).unwrap();
         fs::write(folder.join("secret"), "x").unwrap();
@@ -143,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_mapped_whole() {
+    fn whole_files_are_mapped() {
         let path = std::env::temp_dir().join(format!("divi-map-{}", std::process::id()));
         fs::write(&path, [7; 16]).unwrap();
         let (mapped, size_before) = (map(&path).unwrap(), size(&path));

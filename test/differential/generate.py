@@ -1,7 +1,7 @@
 """Random models of 5 to 30 operators with inputs, from a seed.
 
-Every value has a shape, a type, a flag `exact` (the same bits in every implementation) and a flag `positive`. Operators that jump
-(rounding, comparison, order) are only applied to exact values: elsewhere the last bit would decide.
+Every value has a shape, a type, a flag `exact` (bitwise equal in every implementation) and a bound `size` on its magnitude.
+Discontinuous operators (rounding, comparison, sorting) are only applied to exact values: elsewhere the last bit would decide.
 """
 
 import random
@@ -28,7 +28,7 @@ class Value:
 
 
 class Graph:
-    """A model in the making. `size` of a value bounds its magnitude, roughly: what grows is squashed first."""
+    """A model under construction. `size` of a value is a rough bound on its magnitude; large values are squashed first."""
 
     def __init__(self, seed, float_type=None):
         self.random = random.Random(seed)
@@ -37,7 +37,7 @@ class Graph:
         self.nodes, self.initializers, self.inputs, self.arrays, self.values, self.used = [], [], [], {}, [], set()
         self.count = 0
 
-    # Parts.
+    # Construction.
 
     def name(self, prefix="v"):
         self.count += 1
@@ -72,7 +72,7 @@ class Graph:
         return self.constant(array.astype(NUMPY[self.float]))
 
     def emit(self, op, inputs, shapes, dtype, exact=False, size=2.0, **attributes):
-        """Adds a node; `shapes` are of its outputs."""
+        """Adds a node; `shapes` are the shapes of its outputs."""
         names = [value.name if isinstance(value, Value) else value for value in inputs]
         self.used.update(names)
         dtypes = dtype if isinstance(dtype, list) else [dtype] * len(shapes)
@@ -81,10 +81,10 @@ class Graph:
         self.values += outputs
         return outputs
 
-    # Choices.
+    # Random choices.
 
     def pick(self, dtypes=None, rank=None, exact=None, least_rank=0, most=MOST_ELEMENTS):
-        """A value that exists, recent ones rather than old ones; None if none fits."""
+        """Returns an existing value, preferably a recent one; None if no value matches."""
         dtypes = dtypes or (self.float,)
         fits = [
             value for value in self.values
@@ -104,11 +104,11 @@ class Graph:
         return tuple(self.random.choice([1, 2, 3, 4, 5, 7, 8, 16][: 8 if rank < 4 else 6]) for _ in range(rank))
 
     def squashed(self, value):
-        """A value of modest size."""
+        """Returns a value of moderate magnitude."""
         return value if value.size <= 16 else self.emit("Tanh", [value], [value.shape], value.dtype, size=1.0)[0]
 
     def partner(self, value):
-        """Another operand that broadcasts with a value: a value, or a constant."""
+        """Returns another operand that broadcasts with a value: a value or a constant."""
         fits = [
             other for other in self.values
             if other.dtype == value.dtype and other.rank <= 5 and _broadcasts(other.shape, value.shape)
@@ -127,7 +127,7 @@ def _broadcasts(a, b):
 
 
 def build(seed, float_type=None):
-    """Returns a model and its inputs by name."""
+    """Builds the model of a seed; returns it and its inputs by name."""
     from operators import OPERATORS
 
     graph = Graph(seed, float_type)

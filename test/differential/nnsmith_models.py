@@ -2,7 +2,7 @@
 
     nnsmith_models.py FOLDER COUNT [SEED]
 
-Runs in an environment of its own, with the versions of nnsmith-requirements.txt; tools/fuzz --nnsmith makes it.
+Runs in a separate environment with the versions of nnsmith-requirements.txt, which tools/fuzz --nnsmith creates.
 """
 
 import functools
@@ -14,7 +14,7 @@ import warnings
 import numpy as np
 import torch
 
-# NNSmith 0.1.0 is of the time when torch.onnx.export traced models; the exporter that is the default now needs more than it gives.
+# NNSmith 0.1.0 relies on torch.onnx.export tracing models; the current default exporter does not support its models.
 torch.onnx.export = functools.wraps(torch.onnx.export)(functools.partial(torch.onnx.export, dynamo=False))
 
 from nnsmith.graph_gen import model_gen  # noqa: E402
@@ -26,7 +26,7 @@ def main():
     warnings.simplefilter("ignore")
     folder, count, first = pathlib.Path(sys.argv[1]), int(sys.argv[2]), int((sys.argv[3:] or ["0"])[0])
     kind = Model.init("onnx")
-    # Asks torch.onnx.export for which types it has each operator; takes half a minute.
+    # Queries torch.onnx.export for the supported types of each operator; takes half a minute.
     operators = auto_opset(kind, None)
     written = 0
     for seed in range(first, first + count):

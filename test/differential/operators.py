@@ -1,6 +1,6 @@
-"""Operators that the generator knows: each function adds one, or nothing if no value fits.
+"""Operators of the generator: each function adds one node or a few, or none if no value matches.
 
-`OPERATORS` has them by name with the weight of each.
+`OPERATORS` maps their names to the functions and their weights.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ def operator(weight=1.0):
     return register
 
 
-# Element by element.
+# Elementwise.
 
 SMOOTH = {
     "Relu": {}, "LeakyRelu": {"alpha": 0.2}, "Sigmoid": {}, "Tanh": {}, "Abs": {}, "Neg": {}, "Erf": {}, "Elu": {"alpha": 0.7},
@@ -45,7 +45,7 @@ def gelu(graph):
 
 @operator(1)
 def bounded_domain(graph):
-    """Operators that are defined for positive numbers."""
+    """Operators defined for positive numbers only."""
     value = graph.pick()
     if value:
         [positive] = graph.emit("Abs", [graph.squashed(value)], [value.shape], value.dtype)
@@ -107,7 +107,7 @@ def binary(graph):
             operands.append(value)
         shape = np.broadcast_shapes(value.shape, other.shape)
         exact = value.exact and other.exact and (op in ("Max", "Min", "Add", "Sub", "Mul") and op != "Sum")
-        # Integers wrap around everywhere.
+        # Integer overflow wraps around in every implementation.
         graph.emit(op, operands, [shape], value.dtype, exact, value.size * other.size if op == "Mul" else value.size + other.size)
 
 
@@ -199,7 +199,7 @@ def cast(graph):
         targets = [I32, I64, graph.float, graph.float]
         targets += [BOOL] if value.dtype != graph.float else []
         target = graph.random.choice(targets)
-        # Numbers that are out of range become anything.
+        # Narrow integer targets are left out: conversion of values out of range is undefined.
         graph.emit("Cast", [value], [value.shape], target, exact=True, size=value.size, to=target)
 
 
@@ -415,7 +415,7 @@ def shape_arithmetic(graph):
         graph.emit("Reshape", [value, shape], [value.shape], value.dtype, value.exact, value.size)
 
 
-# Along axes.
+# Reductions and scans along axes.
 
 @operator(5)
 def reduce(graph):
@@ -471,7 +471,7 @@ def cum_sum(graph):
         graph.emit("CumSum", [value, axis], [value.shape], value.dtype, size=value.size * 8, exclusive=graph.random.randrange(2), reverse=graph.random.randrange(2))
 
 
-# Networks.
+# Neural network layers.
 
 def _convolved(size, kernel, stride, before, after, dilation):
     return (size + before + after - (kernel - 1) * dilation - 1) // stride + 1
@@ -488,7 +488,7 @@ def conv(graph):
         kernel = [graph.random.choice([1, 2, 3, 3, 5]) for _ in sizes]
         stride = [graph.random.choice([1, 1, 2]) for _ in sizes]
         dilation = [graph.random.choice([1, 1, 2]) for _ in sizes]
-        # ONNX Runtime pads a dilated window not at all.
+        # ONNX Runtime does not pad dilated windows with SAME.
         auto = "NOTSET" if max(dilation) > 1 else graph.random.choice(["NOTSET"] * 5 + ["SAME_UPPER", "SAME_LOWER", "VALID"])
         attributes = {"group": group, "kernel_shape": kernel, "strides": stride, "dilations": dilation}
         if auto.startswith("SAME"):
@@ -541,7 +541,7 @@ def pool(graph):
             if room < 0:
                 return
             count = -(-room // s) + 1 if ceil else room // s + 1
-            # A window that begins behind the data: ONNX's shape inference counts it, runtimes do not.
+            # A window that starts behind the data: counted by ONNX's shape inference, but not by runtimes.
             if ceil and (count - 1) * s >= size + pads[i]:
                 return
             shape.append(count)
@@ -595,7 +595,7 @@ def normalization(graph):
 
 
 def _lrn(graph, value):
-    """LRN has an attribute `size`, which `emit` means something else by."""
+    """Builds an LRN node: its attribute `size` collides with the parameter of `emit`."""
     from onnx import helper
 
     output = Value(graph.name(), value.shape, value.dtype, size=value.size)

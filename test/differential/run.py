@@ -1,12 +1,12 @@
-"""Compares divi with ONNX Runtime on random models (generate.py), and says which operators differ.
+"""Compares divi with ONNX Runtime on random models (generate.py), and reports the operators that differ.
 
     run.py --models N [--seed S] [--program target/release/divi-compute] [--log FILE] [--processes P]
-    run.py --folder DIR …      models that are there already, as DIR/*/model.onnx with inputs.npz (nnsmith_models.py)
+    run.py --folder DIR …      existing models, as DIR/*/model.onnx with inputs.npz (nnsmith_models.py)
 
-A model whose outputs differ is taken apart: every node alone on ONNX Runtime's values, then ever larger pieces. Each difference
-is a line with the operator and the values of ONNX Runtime, of onnx.reference and of divi, and how far ONNX Runtime and divi are
-from onnx.reference in double precision. Differences of known.txt are expected, and those where divi agrees with onnx.reference.
-Exits with 1 if there are others.
+A model whose outputs differ is reduced: each node alone on ONNX Runtime's values, then larger and larger subgraphs. Each
+difference is a line with the operator, the values of ONNX Runtime, onnx.reference and divi, and the errors of ONNX Runtime and
+divi relative to onnx.reference in double precision. Differences in known.txt are expected, as are those where divi agrees with
+onnx.reference. The exit status is 1 if there are others.
 """
 
 import argparse
@@ -34,12 +34,12 @@ from generate import build  # noqa: E402
 
 ROOT = pathlib.Path(__file__).parents[2]
 KNOWN = pathlib.Path(__file__).with_name("known.txt")
-# Relative to the element, and to the largest of the tensor.
+# Relative to the element, and relative to the largest element of the tensor.
 TOLERANCES = {np.dtype(np.float64): (1e-7, 1e-8), np.dtype(np.float32): (1e-4, 2e-5), np.dtype(np.float16): (1e-2, 4e-3)}
-# Factor by which divi may be further from the exact numbers than ONNX Runtime, before it counts as a difference.
+# Factor by which divi's error in double precision may exceed ONNX Runtime's before it counts as a difference.
 FURTHER = 4
 LARGEST_PIECE = 8
-# Ends the key of a difference where divi and onnx.reference agree.
+# Suffix of the key of a difference where divi and onnx.reference agree.
 AS_REFERENCE = ", as onnx.reference"
 
 
@@ -51,7 +51,7 @@ class Divi:
         folder.mkdir(parents=True, exist_ok=True)
 
     def run(self, model, arrays):
-        """The outputs by name; or None, and why not: ("refused" or "failed", reason)."""
+        """Returns the outputs by name and None; or None and the failure: ("refused" or "failed", reason)."""
         paths = [self.folder / name for name in ("model.onnx", "inputs.npz", "outputs.npz")]
         paths[0].write_bytes(model.SerializeToString())
         np.savez(paths[1], **arrays)
@@ -86,7 +86,7 @@ def run_onnxruntime(model, arrays):
 
 
 def run_reference(model, arrays):
-    """Outputs of onnx.reference; None for what it cannot compute."""
+    """Returns the outputs of onnx.reference; empty if it cannot run the model."""
     try:
         outputs = onnx.reference.ReferenceEvaluator(model).run(None, arrays)
     except Exception:
@@ -95,7 +95,7 @@ def run_reference(model, arrays):
 
 
 def in_double(model, arrays):
-    """The model and its inputs with float64 for float32 and float16."""
+    """Returns the model and its inputs with float64 instead of float32 and float16."""
     floats = (TensorProto.FLOAT, TensorProto.FLOAT16)
     double = onnx.ModelProto()
     double.CopyFrom(model)
@@ -114,7 +114,7 @@ def in_double(model, arrays):
 
 
 def far(ours, theirs):
-    """The index of the element that is furthest off, or None if all are near enough; "shape" if shapes or types differ."""
+    """Returns the index of the largest error, None if all are within tolerance, or "shape" if shapes or types differ."""
     if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
         return "shape"
     if ours.dtype.kind != "f":
@@ -126,7 +126,7 @@ def far(ours, theirs):
         limit = relative * size + of_largest * (size.max() if size.size else 0) + 1e-7
         is_same = (a == b) | (np.isnan(a) & np.isnan(b))
         with np.errstate(invalid="ignore"):
-            # Infinite where only one of the two is a finite number.
+            # Infinite if only one of the two is finite.
             off = np.where(is_same, 0, np.nan_to_num(np.abs(a - b), nan=np.inf))
         wrong = off > limit
         if wrong.any():
@@ -136,7 +136,7 @@ def far(ours, theirs):
 
 
 class Difference:
-    """A model whose output differs, and the values at the worst element."""
+    """A model whose output differs, with the values at the worst element."""
 
     def __init__(self, model, arrays, name, index, ours, theirs):
         self.model, self.arrays, self.name, self.index = model, arrays, name, index
@@ -156,7 +156,7 @@ class Difference:
                 with np.errstate(invalid="ignore"):
                     errors = [np.abs(np.where(finite, array.astype(np.float64) - exact, 0)).max() for array in (theirs, ours)]
                 self.errors = f", errors in double {errors[0]:.1e} and {errors[1]:.1e}"
-                # Where ONNX Runtime itself computes something else, it is a difference.
+                # If ONNX Runtime's own error is large, it counts as a difference.
                 most = 1e-2 * np.abs(np.where(finite, exact, 0)).max()
                 self.is_rounding = errors[1] <= FURTHER * errors[0] + 1e-12 and errors[0] <= most
 
@@ -186,7 +186,7 @@ def _text(attribute):
 
 
 def differences(divi, model, arrays, theirs=None):
-    """Differences of a model's outputs, or why it was not run."""
+    """Returns the differences of a model's outputs and None; or None and the failure."""
     theirs = theirs or run_onnxruntime(model, arrays)
     ours, why = divi.run(model, arrays)
     if ours is None:
@@ -200,7 +200,7 @@ def differences(divi, model, arrays, theirs=None):
 
 
 def piece(model, values, nodes):
-    """The model of some of the nodes, on values that others have computed."""
+    """Returns the model of a subset of the nodes, with the given values as its inputs."""
     made = {name for node in nodes for name in node.output}
     needed = {name for node in nodes for name in node.input if name and name not in made}
     initializers = [tensor for tensor in model.graph.initializer if tensor.name in needed]
@@ -214,7 +214,7 @@ def piece(model, values, nodes):
 
 
 def all_values(model, arrays):
-    """ONNX Runtime's values of everything that a model computes."""
+    """Returns ONNX Runtime's values of all inputs and intermediate results."""
     whole = onnx.ModelProto()
     whole.CopyFrom(model)
     del whole.graph.output[:]
@@ -223,7 +223,7 @@ def all_values(model, arrays):
 
 
 def ending_at(model, node, size):
-    """The last nodes, at most `size`, that compute a node's outputs, that node included."""
+    """Returns at most `size` nodes, the node itself and its closest predecessors, in order."""
     makers = {name: maker for maker in model.graph.node for name in maker.output}
     nodes, pending = [node], [node]
     while pending and len(nodes) < size:
@@ -234,7 +234,7 @@ def ending_at(model, node, size):
 
 
 def smallest(divi, model, arrays, found):
-    """The smallest piece of a model that differs by itself: it ends at the first node whose outputs differ."""
+    """Returns a difference in the smallest failing subgraph; it ends at one of the first nodes whose outputs differ."""
     values = all_values(model, arrays)
     whole = onnx.ModelProto()
     whole.CopyFrom(model)
@@ -270,13 +270,13 @@ def start(program, folder):
 
 
 def load(folder):
-    """A model that another generator has written, with its inputs."""
+    """Loads a model of another generator, with its inputs."""
     with np.load(folder / "inputs.npz") as arrays:
         return onnx.load(folder / "model.onnx"), dict(arrays)
 
 
 def attempt(seed):
-    """What became of the model of a seed, or in a folder: (seed, kind, details, number of operators)."""
+    """Compares the model of a seed or folder; returns (seed, kind, details, number of operators)."""
     try:
         model, arrays = load(seed) if isinstance(seed, pathlib.Path) else build(seed)
         theirs = run_onnxruntime(model, arrays)
@@ -295,7 +295,7 @@ def attempt(seed):
 
 
 def known_differences():
-    """Keys of expected differences, each with a text that is in the line of such a difference."""
+    """Returns the keys of expected differences, each with a substring of its line."""
     lines = KNOWN.read_text().splitlines() if KNOWN.exists() else []
     fields = [[field.strip() for field in line.split("|")] for line in lines if line.strip() and not line.startswith("#")]
     return [(key, text) for key, text, _ in fields]
@@ -316,7 +316,7 @@ def main():
     folder = pathlib.Path(tempfile.mkdtemp(prefix="divi-differential-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None))
     counts, reasons, lines, nodes = collections.Counter(), {}, {}, 0
     begin, done = datetime.datetime.now(datetime.UTC), 0
-    # A run that is interrupted reports what it has seen.
+    # An interrupted run reports its results so far.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with multiprocessing.get_context("spawn").Pool(arguments.processes, start, (arguments.program, folder)) as pool:
@@ -340,8 +340,8 @@ def main():
         f"{begin:%Y-%m-%d %H:%M} UTC: {done} models, {f'of {arguments.folder.name}' if arguments.folder else f'seeds from {arguments.seed}'}, {nodes} operators compared, {seconds:.0f} s on {arguments.processes} cores",
         f"ONNX Runtime {onnxruntime.__version__}, onnx {onnx.__version__}, numpy {np.__version__}, Python {platform.python_version()}",
         "outputs: " + ", ".join(f"{kind} {count}" for kind, count in sorted(counts.items())),
-        "same: within tolerance; rounding: further off, but not further from double precision than ONNX Runtime by a factor of "
-        f"{FURTHER}; refused: divi says that it has no code; skipped: ONNX Runtime does not run it",
+        "same: within tolerance; rounding: beyond it, but the error relative to double precision is at most "
+        f"{FURTHER} times ONNX Runtime's; refused: divi reports that it cannot compile it; skipped: ONNX Runtime does not run it",
         "", f"{len(lines)} kinds of differences:",
     ]
     for key, examples in sorted(lines.items(), key=lambda item: -len(item[1])):
@@ -357,7 +357,7 @@ def main():
 
 
 def _general(reason):
-    """A reason without names and numbers, so that the same reasons count as one."""
+    """Returns a reason without names and numbers, so that equal reasons are counted together."""
     import re
 
     reason = re.sub(r"/dev/shm/\S+model\.onnx:?", "", reason)

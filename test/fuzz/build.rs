@@ -1,4 +1,4 @@
-//! Links what readers need, as test/readers/build.rs does.
+//! Links the libraries of the readers, as test/readers/build.rs does.
 
 fn main() {
     if std::env::var_os("CARGO_FEATURE_IMPORT").is_some() {

@@ -1,4 +1,4 @@
-//! From a model to a bundle and its outputs, by the passes that the driver runs.
+//! Compiles a model to a bundle with the driver's passes, and runs it.
 
 use bytes::Bytes;
 use divi_codegen::Target;
@@ -7,32 +7,35 @@ use divi_passes::{
     bundle::{self, emit_bundle},
     canonicalize::canonicalize,
     cost::annotate_cost,
+    exclude_unsupported::{Output, exclude_unsupported},
     fuse::{self, fuse},
     outline::outline,
     partition::{self, partition},
-    restrict::{Output, exclude_unsupported},
     verify_plan::verify_plan,
 };
 use divi_runtime::{Runtime, TensorData, TensorRef};
 use melior::{Context, ir::Module};
 use std::path::{Path, PathBuf};
 
-/// What a model is compiled for.
+/// Compilation settings.
 #[derive(Clone)]
 pub struct Settings {
-    /// A preset, or a file.
+    /// A preset or a file.
     pub system: String,
+    /// Planner options.
     pub plan: partition::Options,
-    /// What weights are made from that are not there.
+    /// Seed of random weights in place of missing ones.
     pub seed: Option<u64>,
-    /// The folder that paths of weights are relative to.
+    /// Folder that the paths of weights are relative to.
     pub ir_folder: PathBuf,
+    /// Code generation target.
     pub target: Target,
+    /// Fusion options.
     pub fuse: fuse::Options,
 }
 
 impl Settings {
-    /// Everything on one device.
+    /// Returns settings that place everything on one device.
     pub fn single(system: &str) -> Self {
         let plan = partition::Options { algorithm: "single".into(), ..Default::default() };
         let target = Target::named("native").unwrap_or_else(|error| panic!("{error}"));
@@ -46,21 +49,21 @@ impl Settings {
         }
     }
 
-    /// The same with weights made from a seed where they are missing.
+    /// Sets the seed of random weights in place of missing ones.
     pub fn with_seed(self, seed: Option<u64>) -> Self {
         Self { seed, ..self }
     }
 
-    /// The same for a model whose weights are beside it.
+    /// Adapts the settings to a model whose weights are in its own folder.
     pub fn for_model(&self, model: &Path) -> Self {
         Self { ir_folder: model.parent().unwrap_or(Path::new("")).to_owned(), seed: None, ..self.clone() }
     }
 }
 
-/// Begin of errors about plans that cannot be compiled, which is a bug: devices that cannot run a task are excluded before planning.
+/// Prefix of errors about plans that cannot be compiled. They are bugs: unsupported devices are excluded before planning.
 pub const PLANNED_ONLY: &str = "planned, but not compiled";
 
-/// Plans a module and compiles it into a folder. The error has the messages about it.
+/// Plans a module and compiles it into a folder. The error contains the diagnostics.
 pub fn compile(context: &Context, module: &Module<'_>, folder: &Path, settings: &Settings) -> Result<(), String> {
     let raw = divi_dialect::Operation::from(module);
     let options = bundle::Options {
@@ -89,11 +92,11 @@ pub fn compile(context: &Context, module: &Module<'_>, folder: &Path, settings: 
     }
 }
 
-/// Runs a bundle on tensors in the order of its inputs.
+/// Runs a bundle; `inputs` are in the order of its inputs.
 pub fn run(runtime: &Runtime, inputs: &[Tensor]) -> Result<Vec<Tensor>, String> {
     let dtype = |tensor: &Tensor| divi_runtime::DType::from_name(tensor.dtype().name());
     let tensors: Option<Vec<_>> = inputs.iter().map(|input| copied(dtype(input)?, input)).collect();
-    let tensors = tensors.ok_or("an input has a type that no bundle has")?;
+    let tensors = tensors.ok_or("an input has a type that bundles do not support")?;
     let names = runtime.inputs().map(|(name, _)| name);
     let named: Vec<(&str, TensorRef<'_>)> = names.zip(tensors.iter().map(TensorData::view)).collect();
     let outputs = runtime.run(&named).map_err(|error| error.to_string())?;
@@ -110,5 +113,5 @@ fn returned(tensor: &TensorData) -> Tensor {
     let dims = tensor.shape().iter().map(|&size| size as i64).collect();
     dtype
         .and_then(|&dtype| Tensor::new(dtype, dims, Bytes::copy_from_slice(tensor.bytes())))
-        .expect("a tensor has as many bytes as its type takes")
+        .expect("the size of a tensor matches its type")
 }

@@ -1,7 +1,7 @@
-//! Lists of what is known not to work, a reason each.
+//! Lists of known failures with their reasons.
 
-/// Cases that a test excuses, as `name-or-glob: reason` a line. A line that nothing needs any more is a complaint too, so
-/// that the list stays true.
+/// List of expected failures, one `name-or-glob: reason` per line. A line that matches no failure is reported too, so that
+/// the list stays up to date.
 pub struct Exceptions {
     file: &'static str,
     lines: Vec<Line>,
@@ -13,33 +13,32 @@ struct Line {
 }
 
 impl Exceptions {
-    /// Reads a list; `file` is what complaints call it.
+    /// Parses a list; `file` is its name in reports.
     pub fn parse(file: &'static str, text: &str) -> Self {
         let lines = text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
         let lines = lines.map(|line| {
-            let (pattern, reason) = line.split_once(':').unwrap_or_else(|| panic!("'{line}' gives no reason"));
-            assert!(!reason.trim().is_empty(), "'{line}' gives no reason");
+            let (pattern, reason) = line.split_once(':').unwrap_or_else(|| panic!("'{line}' has no reason"));
+            assert!(!reason.trim().is_empty(), "'{line}' has no reason");
             Line { pattern: pattern.trim().to_owned(), reason: reason.trim().to_owned() }
         });
         Self { file, lines: lines.collect() }
     }
 
-    /// What is wrong with cases that the list does not excuse, and with the list. `verdicts` are the names of all cases,
-    /// with what is wrong with each, if anything.
+    /// Returns the unexpected failures and the outdated lines. `verdicts` has all cases, each with its failure, if any.
     pub fn complaints<'a>(&self, verdicts: impl IntoIterator<Item = (&'a str, Option<String>)>) -> Vec<String> {
         let (mut complaints, needed) = self.judge(verdicts);
         for (line, _) in self.lines.iter().zip(&needed).filter(|(_, needed)| !**needed) {
-            complaints.push(format!("{} lists '{}', which no failing case has the name of", self.file, line.pattern));
+            complaints.push(format!("{}: '{}' matches no failing case", self.file, line.pattern));
         }
         complaints
     }
 
-    /// The same if `verdicts` are of some cases only: lines may be there for others.
+    /// Returns the unexpected failures of a subset of the cases; unused lines are not reported.
     pub fn complaints_of_some<'a>(&self, verdicts: impl IntoIterator<Item = (&'a str, Option<String>)>) -> Vec<String> {
         self.judge(verdicts).0
     }
 
-    /// Complaints about cases, and which lines a case needs.
+    /// Returns the unexpected failures, and for each line whether it matches a failure.
     fn judge<'a>(&self, verdicts: impl IntoIterator<Item = (&'a str, Option<String>)>) -> (Vec<String>, Vec<bool>) {
         let mut complaints = vec![];
         let mut needed = vec![false; self.lines.len()];
@@ -51,7 +50,7 @@ impl Exceptions {
                 (None, []) => {}
                 (None, [line, ..]) => {
                     let Line { pattern, reason } = &self.lines[*line];
-                    complaints.push(format!("{name} is right, but {} lists it: '{pattern}: {reason}'", self.file));
+                    complaints.push(format!("{name} passes, but {} lists it: '{pattern}: {reason}'", self.file));
                 }
             }
         }
@@ -59,7 +58,7 @@ impl Exceptions {
     }
 }
 
-/// Whether a name has the form of a pattern, in which `*` stands for any text.
+/// Returns true if a name matches a pattern, in which `*` stands for any text.
 pub fn matches(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == name,
@@ -83,14 +82,14 @@ mod tests {
     }
 
     #[test]
-    fn lists_excuse_what_they_name_and_nothing_else() {
+    fn lists_excuse_only_the_cases_they_name() {
         let list = Exceptions::parse("list.txt", "# why\n\ntest_if*: too hard\ntest_gone: was hard\n");
         let bad = || Some("is bad".to_owned());
         let verdicts = [("test_if_opt", bad()), ("test_if", None), ("test_add", bad()), ("test_abs", None)];
         let expected = [
-            "test_if is right, but list.txt lists it: 'test_if*: too hard'",
+            "test_if passes, but list.txt lists it: 'test_if*: too hard'",
             "test_add: is bad",
-            "list.txt lists 'test_gone', which no failing case has the name of",
+            "list.txt: 'test_gone' matches no failing case",
         ];
         assert_eq!(list.complaints(verdicts), expected);
     }

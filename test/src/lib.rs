@@ -1,4 +1,4 @@
-//! What the end-to-end tests share: contexts, imports, and ways to look at what came out.
+//! Utilities of the end-to-end tests: contexts, imports, and inspection of results.
 
 pub mod compiled;
 pub mod exceptions;
@@ -23,23 +23,23 @@ use std::{
     rc::Rc,
 };
 
-/// The repository's root.
+/// Returns the root of the repository.
 pub fn repository() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate is a folder of the repository")
 }
 
-/// Where the tests' models are.
+/// Returns the folder of the test models.
 pub fn models() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("models")
 }
 
-/// The Python that has `onnx`: `DIVI_PYTHON`, or the one that `tools/setup` makes.
+/// Returns the Python interpreter with `onnx`: `DIVI_PYTHON`, or the environment that `tools/setup` creates.
 pub fn python() -> PathBuf {
     std::env::var_os("DIVI_PYTHON").map_or_else(|| repository().join(".venv/bin/python"), PathBuf::from)
 }
 
-/// Imports a file; paths of weights are relative to the file's folder, so that the text does not depend on where the
-/// repository is.
+/// Imports a file; paths of weights are relative to the file's folder, so that the text does not depend on the
+/// repository's location.
 pub fn import_file<'c>(
     context: &'c Context,
     path: &Path,
@@ -50,34 +50,34 @@ pub fn import_file<'c>(
     import::import(context, &source, &Options { ir_folder, ..options })
 }
 
-/// Imports a model that is in memory only.
+/// Imports a model from memory.
 pub fn import_bytes<'c>(context: &'c Context, name: &str, bytes: Bytes) -> Result<(Module<'c>, Vec<Warning>), Error> {
     import::import(context, &Source::from_memory(name, bytes), &Options::default())
 }
 
-/// The module as text.
+/// Prints a module as text.
 pub fn print(module: &Module<'_>) -> String {
     module.as_operation().to_string()
 }
 
-/// The module as bytecode.
+/// Writes a module as bytecode.
 pub fn bytecode(module: &Module<'_>) -> Vec<u8> {
     module.as_operation().write_bytecode()
 }
 
-/// Reads text or bytecode back.
+/// Parses text or bytecode.
 pub fn parse<'c>(context: &'c Context, bytes: &[u8]) -> Result<Module<'c>, String> {
     let (module, messages) = with_diagnostics(context, || divi_dialect::parse_module(context, bytes));
     module.ok_or(messages)
 }
 
-/// Runs MLIR's verifier; the error is what it says.
+/// Runs MLIR's verifier; the error has its diagnostics.
 pub fn verify(context: &Context, module: &Module<'_>) -> Result<(), String> {
     let (verdict, messages) = with_diagnostics(context, || module.as_operation().verify());
     if verdict { Ok(()) } else { Err(messages) }
 }
 
-/// Collects the diagnostics that `body` emits, a line each.
+/// Collects the diagnostics that `body` emits, one per line.
 pub fn with_diagnostics<T>(context: &Context, body: impl FnOnce() -> T) -> (T, String) {
     let messages = Rc::new(RefCell::new(String::new()));
     let sink = messages.clone();
@@ -93,28 +93,28 @@ pub fn with_diagnostics<T>(context: &Context, body: impl FnOnce() -> T) -> (T, S
     (value, messages)
 }
 
-/// Calls `visit` on every operation of a module, parents first.
+/// Calls `visit` on every operation of a module in pre-order.
 pub fn walk<'m>(module: &'m Module<'_>, visit: &mut dyn FnMut(Operation<'m>)) {
     Operation::from(module).walk(visit);
 }
 
-/// An operation's full name, as `onnx.Conv`.
+/// Returns an operation's full name, for instance `onnx.Conv`.
 pub fn operation_name(operation: Operation<'_>) -> &str {
     operation.name()
 }
 
-/// An attribute, if the operation has it.
+/// Returns an attribute, if the operation has it.
 pub fn attribute<'m>(operation: Operation<'m>, name: &str) -> Option<Attribute<'m>> {
     operation.attribute(name)
 }
 
-/// The function that a module has.
+/// Returns the first function of a module.
 pub fn function<'m>(module: &'m Module<'_>) -> Operation<'m> {
     let functions = Operation::from(module).children().into_iter().find(|operation| operation.name() == "func.func");
     functions.expect("a model has a function")
 }
 
-/// The types that `@main` returns.
+/// Returns the result types of all functions of a module.
 pub fn result_types<'m>(module: &'m Module<'_>) -> Vec<Type<'m>> {
     let mut types = vec![];
     walk(module, &mut |operation| {
@@ -127,8 +127,8 @@ pub fn result_types<'m>(module: &'m Module<'_>) -> Vec<Type<'m>> {
     types
 }
 
-/// What `@main` returns, by result: the constant that stands there, `None` where something else does. `folder` is that of
-/// the file that the module came from.
+/// Returns the constant of each operand of `func.return`, `None` for operands that are not constants. `folder` is the
+/// folder of the model file.
 pub fn returned_constants(module: &Module<'_>, folder: &Path) -> Vec<Option<Tensor>> {
     let mut constants = vec![];
     walk(module, &mut |operation| {
@@ -136,7 +136,7 @@ pub fn returned_constants(module: &Module<'_>, folder: &Path) -> Vec<Option<Tens
             return;
         }
         for operand in operation.operands() {
-            let owner = operand.definer().filter(|&owner| operation_name(owner) == "onnx.Constant");
+            let owner = operand.defining_op().filter(|&owner| operation_name(owner) == "onnx.Constant");
             let value = owner.and_then(|owner| attribute(owner, "value"));
             constants.push(value.map(|value| read_constant(value, folder)));
         }
@@ -144,17 +144,17 @@ pub fn returned_constants(module: &Module<'_>, folder: &Path) -> Vec<Option<Tens
     constants
 }
 
-/// The elements of a constant, whether they are in the IR or in a file.
+/// Reads the elements of a constant from the IR or from a file.
 fn read_constant(value: Attribute<'_>, folder: &Path) -> Tensor {
     if let Some(tensor) = divi_dialect::elements_of(value, u64::MAX) {
         return tensor;
     }
-    let external = ExternalAttribute::from_attribute(value).unwrap_or_else(|| panic!("{value} is no constant"));
+    let external = ExternalAttribute::from_attribute(value).unwrap_or_else(|| panic!("{value} is not a constant"));
     let path = folder.join(external.path());
     let bytes = std::fs::read(&path).unwrap_or_else(|error| panic!("cannot read {}: {error}", path.display()));
     let start = external.offset() as usize;
     let bytes = Bytes::from(bytes).slice(start..start + external.length() as usize);
-    let ty = divi_dialect::tensor_type_of(attr::of_type(value));
+    let ty = divi_dialect::tensor_type_of(attr::type_of(value));
     let tensor = ty.and_then(|ty| Tensor::new(ty.dtype, ty.static_shape()?, bytes));
-    tensor.unwrap_or_else(|| panic!("{value} is not as long as its type asks for"))
+    tensor.unwrap_or_else(|| panic!("the size of {value} does not match its type"))
 }

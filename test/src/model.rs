@@ -1,4 +1,4 @@
-//! Small models built by hand.
+//! Builders of small models.
 
 use divi_onnx::{Attr, DType, Dim, TensorType};
 pub use divi_passes::export::proto::attribute;
@@ -11,7 +11,7 @@ use divi_passes::{
 };
 use prost::Message;
 
-/// A node without attributes. Its name is that of its first output with `node_` before it.
+/// Builds a node without attributes. Its name is that of its first output with the prefix `node_`.
 pub fn node(op: &str, inputs: &[&str], outputs: &[&str]) -> NodeProto {
     NodeProto {
         name: Some(format!("node_{}", outputs.first().unwrap_or(&""))),
@@ -22,41 +22,41 @@ pub fn node(op: &str, inputs: &[&str], outputs: &[&str]) -> NodeProto {
     }
 }
 
-/// The same node with an attribute more.
+/// Adds an attribute to a node.
 pub fn with(mut node: NodeProto, name: &str, value: Attr) -> NodeProto {
     node.attribute.push(attribute(name, value));
     node
 }
 
-/// The same node with a subgraph more.
+/// Adds a subgraph attribute to a node.
 pub fn with_graph(mut node: NodeProto, name: &str, graph: GraphProto) -> NodeProto {
     node.attribute.push(graph_attribute(name, graph));
     node
 }
 
-/// The declaration of a tensor.
+/// Declares a tensor.
 pub fn value(name: &str, dtype: DType, dims: &[i64]) -> ValueInfoProto {
     let shape: Vec<_> = dims.iter().copied().map(Dim::Known).collect();
     value_info(name, Some(tensor_type(&TensorType::new(dtype, shape), |_| None)))
 }
 
-/// The declaration of something about which nothing is said.
+/// Declares a value without a type.
 pub fn untyped(name: &str) -> ValueInfoProto {
     value_info(name, None)
 }
 
-/// An initializer with its bytes.
+/// Builds an initializer from its bytes.
 pub fn initializer(name: &str, dtype: DType, dims: &[i64], bytes: Vec<u8>) -> TensorProto {
     tensor(name, dtype, dims, bytes.into())
 }
 
-/// A list of integers, as shapes and axes are given.
+/// Builds an initializer with a list of integers, for instance shapes and axes.
 pub fn integers(name: &str, values: &[i64]) -> TensorProto {
     let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
     initializer(name, DType::I64, &[values.len() as i64], bytes)
 }
 
-/// A graph with the nodes and initializers, from inputs to outputs.
+/// Builds a graph.
 pub fn graph(
     inputs: Vec<ValueInfoProto>,
     initializers: Vec<TensorProto>,
@@ -73,7 +73,7 @@ pub fn graph(
     }
 }
 
-/// A model of an opset that has every operator the tests use.
+/// Builds a model with an opset that has every operator of the tests.
 pub fn model(graph: GraphProto) -> ModelProto {
     let opset = |domain: &str, version| OperatorSetIdProto { domain: Some(domain.into()), version: Some(version) };
     ModelProto {
@@ -84,7 +84,7 @@ pub fn model(graph: GraphProto) -> ModelProto {
     }
 }
 
-/// A function of domain `local`.
+/// Builds a function of domain `local`.
 pub fn function(name: &str, inputs: &[&str], outputs: &[&str], nodes: Vec<NodeProto>) -> FunctionProto {
     FunctionProto {
         name: Some(name.into()),
@@ -97,12 +97,12 @@ pub fn function(name: &str, inputs: &[&str], outputs: &[&str], nodes: Vec<NodePr
     }
 }
 
-/// A call of a function of domain `local`.
+/// Builds a call of a function of domain `local`.
 pub fn call(name: &str, inputs: &[&str], outputs: &[&str]) -> NodeProto {
     NodeProto { domain: Some("local".into()), ..node(name, inputs, outputs) }
 }
 
-/// The file that holds a model.
+/// Serializes a model.
 pub fn encode(model: &ModelProto) -> Vec<u8> {
     model.encode_to_vec()
 }

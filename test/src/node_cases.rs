@@ -1,4 +1,4 @@
-//! The node test cases that come with the onnx package, exported by `tests/onnx_nodes/export.py`.
+//! Node test cases of the onnx package, exported by `tests/onnx_nodes/export.py`.
 
 use crate::{python, repository};
 use divi_onnx::{DType, Dim, Tensor, TensorType};
@@ -13,56 +13,59 @@ use std::{
 /// One of onnx's node test cases.
 #[derive(Clone, Debug)]
 pub struct NodeCase {
+    /// Name of the case.
     pub name: String,
+    /// Kind of values and operators.
     pub category: Category,
-    /// The names of the inputs, and the types that the case's data has; `None` for sequences and optionals.
+    /// Names of the inputs and types of the case's data; `None` for sequences and optionals.
     pub inputs: Vec<(String, Option<TensorType>)>,
-    /// The types of the outputs that the case's data has; `None` for sequences and optionals.
+    /// Types of the outputs in the case's data; `None` for sequences and optionals.
     pub outputs: Vec<Option<TensorType>>,
     folder: PathBuf,
 }
 
-/// What a case is about, as far as import cares.
+/// Kind of a case with respect to import.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Category {
-    /// Tensors in, tensors out.
+    /// Tensors only.
     Plain,
     /// If, Loop, Scan, SequenceMap.
     ControlFlow,
     /// Sequences and optionals.
     Sequence,
+    /// Strings.
     String,
     /// Operators outside `ai.onnx`.
     OtherDomain,
 }
 
 impl NodeCase {
-    /// The model as onnx has it.
+    /// Returns the path of the original model.
     pub fn model(&self) -> PathBuf {
         self.folder.join("model.onnx")
     }
 
-    /// The model without any declared shape but its inputs'.
+    /// Returns the path of the model without declared shapes, except those of its inputs.
     pub fn stripped_model(&self) -> PathBuf {
         self.folder.join("model_stripped.onnx")
     }
 
-    /// The model with the case's data for its inputs; plain cases have it.
+    /// Returns the path of the model with the case's data as constants instead of inputs; plain cases have it.
     pub fn constant_model(&self) -> PathBuf {
         self.folder.join("model_constant.onnx")
     }
 
-    /// The model in which those inputs are constants that say what operators do (shapes, axes, …), if it has such inputs.
+    /// Returns the path of the model with parameter inputs (shapes, axes, …) as constants, if it has such inputs.
     pub fn parameter_model(&self) -> Option<PathBuf> {
         Some(self.folder.join("model_parameters.onnx")).filter(|path| path.exists())
     }
 
-    /// The case's data for an input that is a tensor, and no text.
+    /// Returns the case's data of an input, which must be a tensor and not of strings.
     pub fn input(&self, input: usize) -> Tensor {
         self.elements(&format!("input_{input}.bin"), self.inputs[input].1.as_ref())
     }
 
-    /// What the model is to compute, by output; tensors have it that are no text.
+    /// Returns the expected value of an output, which must be a tensor and not of strings.
     pub fn expected(&self, output: usize) -> Tensor {
         self.elements(&format!("output_{output}.bin"), self.outputs[output].as_ref())
     }
@@ -71,23 +74,23 @@ impl NodeCase {
         let path = self.folder.join(file);
         let bytes = fs::read(&path).unwrap_or_else(|error| panic!("cannot read {}: {error}", path.display()));
         let tensor = ty.and_then(|ty| Tensor::new(ty.dtype, ty.static_shape()?, bytes.into()));
-        tensor.unwrap_or_else(|| panic!("{} does not have the bytes that its type asks for", path.display()))
+        tensor.unwrap_or_else(|| panic!("the size of {} does not match its type", path.display()))
     }
 }
 
-/// Every node test case. The first call after a change of the script or of the onnx package exports them, which takes some
-/// seconds.
+/// Returns all node test cases. The first call after a change of the script or of the onnx package exports them, which takes
+/// some seconds.
 ///
 /// `temporary` is the calling test's `CARGO_TARGET_TMPDIR`.
 pub fn node_cases(temporary: &str) -> Vec<NodeCase> {
     let root = Path::new(temporary).parent().expect("Cargo's folder is in the target folder").join("onnx-nodes");
-    fs::create_dir_all(&root).expect("the target folder can be written");
-    // Test binaries run side by side under nextest; one exports, the others wait for it.
-    let lock = File::create(root.join(".lock")).expect("the target folder can be written");
+    fs::create_dir_all(&root).expect("the target folder is writable");
+    // Under nextest, test binaries run concurrently: one exports, the others wait.
+    let lock = File::create(root.join(".lock")).expect("the target folder is writable");
     lock.lock().expect("files can be locked");
     let script = repository().join("test/tests/onnx_nodes/export.py");
     let output = Command::new(python()).arg(&script).arg(&root).output().unwrap_or_else(|error| {
-        panic!("cannot run {}: {error}; tools/setup makes it, or set DIVI_PYTHON", python().display())
+        panic!("cannot run {}: {error}; run tools/setup, or set DIVI_PYTHON", python().display())
     });
     assert!(
         output.status.success(),
@@ -99,7 +102,7 @@ pub fn node_cases(temporary: &str) -> Vec<NodeCase> {
     index.lines().map(|line| parse(&root, line)).collect()
 }
 
-/// Does something with every case, on as many threads as there are cores, a context each.
+/// Applies `work` to every case on all cores, with one context per thread; returns the results in order.
 pub fn for_each_case<T: Send>(cases: &[NodeCase], work: impl Fn(&Context, &NodeCase) -> T + Sync) -> Vec<T> {
     let threads = std::thread::available_parallelism().map_or(1, |count| count.get());
     let results = Mutex::new(vec![]);
@@ -146,7 +149,7 @@ fn expect_type(text: &str) -> Option<TensorType> {
     parse_type(text).unwrap_or_else(|| panic!("the index has type {text}"))
 }
 
-/// Reads `float[2x3]`; the outer `None` is for what the script does not write.
+/// Parses `float[2x3]`; the outer `None` means a syntax error.
 fn parse_type(text: &str) -> Option<Option<TensorType>> {
     if matches!(text, "sequence" | "optional") {
         return Some(None);

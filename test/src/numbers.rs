@@ -1,9 +1,9 @@
-//! Whether two tensors are the same, as far as arithmetic allows.
+//! Comparison of tensors within floating-point tolerances.
 
 use divi_onnx::{DType, Tensor};
 
-/// How far a right number may be from the one that was expected: a share of that, and one of the largest of the tensor, as
-/// the error of a sum that cancels is of the size of its terms.
+/// Tolerance of an element: relative to the element, relative to the largest element of the tensor (the error of a sum with
+/// cancellation is proportional to its terms), and absolute.
 #[derive(Clone, Copy)]
 struct Tolerance {
     own: f64,
@@ -11,9 +11,8 @@ struct Tolerance {
     absolute: f64,
 }
 
-/// The distance from one to the next number, and how many of them two right results may be apart: libraries round
-/// logarithms and the like differently, but narrow types are rounded from a wider one. `None` for types that must agree to
-/// the bit.
+/// Returns the machine epsilon and the tolerance in such units: libraries round logarithms and the like differently, but
+/// narrow types are rounded from a wider one. `None` for types that must agree bitwise.
 fn precision(dtype: DType) -> Option<(f64, f64)> {
     let (digits, units) = match dtype {
         DType::F64 => (52, 8.0),
@@ -25,11 +24,11 @@ fn precision(dtype: DType) -> Option<(f64, f64)> {
     Some((0.5f64.powi(digits), units))
 }
 
-/// Says where a constant differs from the one that was expected. Integers, booleans and types that have no arithmetic must
-/// be the same to the bit; floating-point numbers nearly, and neither or both not a number.
+/// Compares a constant with the expected one. Integers, booleans and types without arithmetic must agree bitwise,
+/// floating-point numbers within a tolerance; NaN equals NaN.
 ///
-/// Nearly is some units in the last place of the number itself and one of the largest. ONNX's own runner allows a relative
-/// `1e-3`, in which a wrong formula can hide.
+/// The tolerance is some units in the last place of the element and one of the largest element. ONNX's own runner allows a
+/// relative error of `1e-3`, which can hide a wrong formula.
 pub fn compare(actual: &Tensor, expected: &Tensor) -> Result<(), String> {
     let tolerance = precision(expected.dtype()).map(|(epsilon, units)| Tolerance {
         own: epsilon * units,
@@ -39,7 +38,7 @@ pub fn compare(actual: &Tensor, expected: &Tensor) -> Result<(), String> {
     compare_within(actual, expected, tolerance)
 }
 
-/// The same for what kernels compute: sums are added up in another order, and exponentials are polynomials.
+/// Compares results of kernels: sums have another order, and exponentials are polynomials.
 pub fn compare_computed(actual: &Tensor, expected: &Tensor) -> Result<(), String> {
     let tolerance = precision(expected.dtype()).map(|(epsilon, units)| Tolerance {
         own: epsilon * units * 8.0,
@@ -49,13 +48,13 @@ pub fn compare_computed(actual: &Tensor, expected: &Tensor) -> Result<(), String
     compare_within(actual, expected, tolerance)
 }
 
-/// The same as far as ONNX's own runner asks.
+/// Compares with the tolerance of ONNX's own runner.
 pub fn compare_loosely(actual: &Tensor, expected: &Tensor) -> Result<(), String> {
     let tolerance = Tolerance { own: 1e-3, largest: 0.0, absolute: 1e-7 };
     compare_within(actual, expected, precision(expected.dtype()).map(|_| tolerance))
 }
 
-/// Without a tolerance, tensors must be the same to the bit.
+/// Compares two tensors; bitwise without a tolerance.
 fn compare_within(actual: &Tensor, expected: &Tensor, tolerance: Option<Tolerance>) -> Result<(), String> {
     if (actual.dtype(), actual.dims()) != (expected.dtype(), expected.dims()) {
         let text = |tensor: &Tensor| format!("{}{:?}", tensor.dtype(), tensor.dims());
@@ -70,7 +69,7 @@ fn compare_within(actual: &Tensor, expected: &Tensor, tolerance: Option<Toleranc
     let largest = finite.fold(0f64, |largest, value| largest.max(value.abs()));
     let base = tolerance.largest * largest + tolerance.absolute;
     let near = |actual: f64, expected: f64| {
-        // Infinities are equal or wrong: between them there is no distance.
+        // Infinities must be equal: their difference is not finite.
         actual == expected
             || actual.is_nan() && expected.is_nan()
             || expected.is_finite() && (actual - expected).abs() <= tolerance.own * expected.abs() + base
@@ -86,7 +85,7 @@ fn compare_within(actual: &Tensor, expected: &Tensor, tolerance: Option<Toleranc
     ))
 }
 
-/// The first difference of two tensors that differ in the byte `at`.
+/// Describes the first difference of two tensors that differ in the byte `at`.
 fn describe_difference(actual: &Tensor, expected: &Tensor, at: usize) -> String {
     if let (Some(actual), Some(expected)) = (actual.ints(), expected.ints())
         && let Some(i) = actual.iter().zip(&expected).position(|(actual, expected)| actual != expected)
@@ -105,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn floats_are_compared_nearly() {
+    fn floats_are_compared_within_tolerance() {
         let of = |actual: f64, expected: f64| compare(&floats(DType::F32, &[actual]), &floats(DType::F32, &[expected]));
         assert!(of(1.0, 1.000_000_5).is_ok());
         assert!(of(1.0, 1.000_002).is_err());
@@ -118,13 +117,13 @@ mod tests {
         assert!(of(3e38, f64::INFINITY).is_err());
         assert!(of(f64::INFINITY, 3e38).is_err());
         assert!(compare(&floats(DType::F64, &[1.0]), &floats(DType::F64, &[1.000_000_5])).is_err());
-        // The error of a difference of numbers that are about one.
+        // Rounding error of a difference of numbers close to one.
         assert!(compare(&floats(DType::F32, &[1.0, 1e-7]), &floats(DType::F32, &[1.0, 0.0])).is_ok());
         assert!(compare(&floats(DType::F32, &[1.0, 2e-7]), &floats(DType::F32, &[1.0, 0.0])).is_err());
     }
 
     #[test]
-    fn what_is_computed_is_compared_less_nearly() {
+    fn kernel_results_have_a_larger_tolerance() {
         let of =
             |actual: f64, expected: f64| (floats(DType::F32, &[1.0, actual]), floats(DType::F32, &[1.0, expected]));
         for (actual, expected, computed, loose) in [

@@ -1,6 +1,6 @@
-//! Two decoders read the same files, and must agree on every field that both know: divi's, and the `onnx-protobuf` crate.
+//! Compares two decoders on the same files: divi's and the `onnx-protobuf` crate must agree on every common field.
 //!
-//! That crate is of IR version 10. What came later is skipped where this file says so.
+//! That crate implements IR version 10; later fields are skipped where noted.
 
 use bytes::Bytes;
 use divi_passes::import::{
@@ -13,12 +13,12 @@ use prost::Message as _;
 use protobuf::Message as _;
 use std::{fmt::Debug, path::Path};
 
-/// Compares two decoded models, and notes where they differ.
+/// Compares two decoded models and records the differences.
 #[derive(Default)]
 struct Comparison {
     path: Vec<String>,
     differences: Vec<String>,
-    /// Fields compared, so that a test can tell that something was.
+    /// Number of fields compared, so that tests can detect an empty comparison.
     compared: usize,
 }
 
@@ -100,7 +100,7 @@ impl Comparison {
         self.each("sparse_initializer", &ours.sparse_initializer, &theirs.sparse_initializer, Self::sparse);
         self.each("input", &ours.input, &theirs.input, Self::value);
         self.each("output", &ours.output, &theirs.output, Self::value);
-        // divi decodes these when it needs them.
+        // divi decodes these lazily.
         self.each("value_info", &ours.value_info, &theirs.value_info, |this, ours, theirs| {
             match ours::ValueInfoProto::decode(ours.clone()) {
                 Ok(ours) => this.value(&ours, theirs),
@@ -120,7 +120,7 @@ impl Comparison {
     }
 
     fn attribute(&mut self, ours: &ours::AttributeProto, theirs: &theirs::AttributeProto) {
-        // Bit patterns, because a NaN must be the same NaN.
+        // Compares bit patterns, including those of NaN.
         let bits = |floats: &[f32]| floats.iter().map(|float| float.to_bits()).collect::<Vec<_>>();
         self.same("name", ours.name(), &theirs.name);
         self.same("ref_attr_name", ours.ref_attr_name(), &theirs.ref_attr_name);
@@ -176,7 +176,7 @@ impl Comparison {
                 self.same("key_type", ours.key_type(), theirs.key_type);
                 self.maybe("value_type", ours.value_type.as_deref(), theirs.value_type.as_ref(), Self::ty);
             }
-            // Skipped: the crate does not have opaque types.
+            // Skipped: the crate has no opaque types.
             (Some(Ours::OpaqueType(_)), None) | (None, None) => {}
             (ours, theirs) => self.differ("value", format!("{ours:?} and {theirs:?}")),
         }
@@ -202,8 +202,8 @@ impl Comparison {
         match ours.elements() {
             Ok(Elements::Here(tensor)) => match dense(theirs) {
                 Some(bytes) => self.same("elements", &tensor.bytes()[..], &bytes[..]),
-                // Skipped: how numbers of newer types lie in the integer field is not the crate's to say.
-                None => assert!(theirs.data_type > 22, "{}: dense() lacks a type", self.path.join(".")),
+                // Skipped: the crate does not define the encoding of newer types in the integer field.
+                None => assert!(theirs.data_type > 22, "{}: dense() does not support the type", self.path.join(".")),
             },
             Ok(Elements::Strings { values, .. }) => {
                 self.each("string_data", &values, &theirs.string_data, |this, ours, theirs| {
@@ -222,7 +222,7 @@ impl Comparison {
     }
 }
 
-/// The elements in `raw_data`'s layout, from whichever field they are in.
+/// Returns the elements in the layout of `raw_data`, from the field that contains them.
 fn dense(tensor: &theirs::TensorProto) -> Option<Vec<u8>> {
     if !tensor.raw_data.is_empty() {
         return Some(tensor.raw_data.clone());
@@ -247,7 +247,7 @@ fn dense(tensor: &theirs::TensorProto) -> Option<Vec<u8>> {
     })
 }
 
-/// Reads bytes with both decoders.
+/// Decodes bytes with both decoders and compares the results.
 fn compare(name: &str, bytes: Bytes) -> Comparison {
     let theirs = theirs::ModelProto::parse_from_bytes(&bytes).unwrap_or_else(|error| panic!("{name}: {error}"));
     let ours = decode(&Source::from_memory(name, bytes)).unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -256,7 +256,7 @@ fn compare(name: &str, bytes: Bytes) -> Comparison {
     comparison
 }
 
-/// Reads a file with both decoders, and returns how many fields were compared.
+/// Compares both decoders on a file; returns the number of fields compared.
 fn check(path: &Path) -> usize {
     let bytes = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let Comparison { differences, compared, .. } = compare(&path.display().to_string(), bytes.into());
@@ -271,7 +271,7 @@ fn decoders_agree_on_the_models() {
         let path = entry.unwrap().path();
         if path.extension().is_some_and(|extension| extension == "onnx") {
             files += 1;
-            assert!(check(&path) > 500, "next to nothing was compared in {}", path.display());
+            assert!(check(&path) > 500, "too few fields were compared in {}", path.display());
         }
     }
     assert!(files >= 19, "only {files} models");
@@ -282,7 +282,7 @@ fn decoders_agree_on_the_node_cases() {
     let cases = divi_test::node_cases::node_cases(env!("CARGO_TARGET_TMPDIR"));
     assert!(cases.len() > 1800, "only {} cases", cases.len());
     for case in &cases {
-        assert!(check(&case.model()) > 20, "next to nothing was compared in {}", case.name);
+        assert!(check(&case.model()) > 20, "too few fields were compared in {}", case.name);
     }
 }
 
@@ -393,9 +393,9 @@ fn decoders_agree_on_rare_fields() {
     assert!(comparison.compared > 500, "only {} fields were compared", comparison.compared);
 }
 
-/// The comparison sees a difference where there is one.
+/// Tests that the comparison detects differences.
 #[test]
-fn a_difference_is_seen() {
+fn differences_are_detected() {
     let bytes = std::fs::read(divi_test::models().join("alexnet.onnx")).unwrap();
     let theirs = theirs::ModelProto::parse_from_bytes(&bytes).unwrap();
     let source = Source::from_memory("alexnet", bytes.into());

@@ -1,4 +1,4 @@
-//! Models that import and are written again are the models they were.
+//! Round trips: models that are imported and exported again are unchanged.
 
 use divi_dialect::Operation;
 use divi_passes::{
@@ -15,7 +15,7 @@ use std::{
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).expect("the target folder can be written");
+    fs::create_dir_all(&folder).expect("the target folder is writable");
     folder
 }
 
@@ -25,45 +25,46 @@ enum Trip {
     Refused,
 }
 
-/// Imports a model, writes it to `copy`, and imports that. The error says what is not as it was; what import refuses is not
-/// written.
+/// Imports a model, exports it to `copy`, and imports that. The error describes the difference. A model that import rejects
+/// is not exported.
 fn round_trip(path: &Path, copy: &Path) -> Result<Trip, String> {
     let models = path.parent().expect("a file has a folder");
     let options = Options { ir_folder: models.into(), weights_dir: Some(models.into()), ..Options::default() };
-    // Contexts remember the names of resources.
+    // Contexts keep the names of resources.
     let (context, other) = (divi_test::context(), divi_test::context());
     let source = Source::open(path).map_err(|error| error.to_string())?;
     let Ok((module, _)) = import(&context, &source, &options) else { return Ok(Trip::Refused) };
-    // Weights stay where they are, so that the copy refers to the same.
+    // Weights stay in their files, so that the copy refers to the same ones.
     let export = export::Options { ir_folder: models.into(), referenced: Some(models.into()), random_seed: None };
     let raw = Operation::from(&module);
     let (exported, messages) = divi_test::with_diagnostics(&context, || to_model(raw, &export));
     let bytes = encode(&exported.map_err(|_| messages)?);
-    fs::write(copy, &bytes).expect("the folder is ours");
-    // What is in memory only has nothing that could be referred to.
+    fs::write(copy, &bytes).expect("the folder is writable");
+    // A model in memory has no file that weights could be relative to.
     let source = Source::from_memory(&source.name, bytes.into());
-    let (again, _) = import(&other, &source, &options).map_err(|error| format!("is not read again: {error}"))?;
+    let (again, _) = import(&other, &source, &options).map_err(|error| format!("cannot be imported again: {error}"))?;
     let (before, after) = (divi_test::print(&module), divi_test::print(&again));
-    // A constant that a folded node left behind has the name of its result, which is another value now.
+    // The constant of a folded node may have the name of its result, which now names another value.
     let unnumbered = |line: &str| line.replace("_1\"}", "\"}").replace("_1>", ">").replace("_1: \"0x", ": \"0x");
     let is_constant = |line: &str| line.contains("onnx.Constant") || line.contains(": \"0x");
     let is_same = |a: &str, b: &str| a == b || is_constant(a) && a == unnumbered(b);
     match before.lines().zip(after.lines()).find(|(a, b)| !is_same(a, b)) {
         Some((a, b)) => Err(format!("'{a}' became '{b}'")),
-        None if before.lines().count() != after.lines().count() => Err("has another number of operations".into()),
+        None if before.lines().count() != after.lines().count() => Err("the number of operations differs".into()),
         None => Ok(Trip::Same),
     }
 }
 
 fn check(folder: &Path) -> String {
     let script = divi_test::repository().join("test/tests/export/check.py");
-    let output = Command::new(divi_test::python()).arg(script).arg(folder).output().expect("tools/setup makes it");
+    let output =
+        Command::new(divi_test::python()).arg(script).arg(folder).output().expect("tools/setup installs Python");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).expect("names are ASCII")
 }
 
 #[test]
-fn models_are_written_as_they_were() {
+fn models_round_trip() {
     let copies = folder("export-models");
     let mut models: Vec<_> = fs::read_dir(divi_test::models()).unwrap().map(|entry| entry.unwrap().path()).collect();
     models.retain(|path| path.extension().is_some_and(|extension| extension == "onnx"));
@@ -77,7 +78,7 @@ fn models_are_written_as_they_were() {
 }
 
 #[test]
-fn node_cases_are_written_as_they_were() {
+fn node_cases_round_trip() {
     let cases = node_cases::node_cases(env!("CARGO_TARGET_TMPDIR"));
     let copies = folder("export-nodes");
     let verdicts = node_cases::for_each_case(&cases, |_, case| {
@@ -86,7 +87,7 @@ fn node_cases_are_written_as_they_were() {
     });
     let complaints: Vec<_> = verdicts.iter().filter_map(|verdict| verdict.as_ref().err()).collect();
     assert!(complaints.is_empty(), "{complaints:#?}");
-    // The tests of import say which these are.
+    // The tests of import list them.
     let refused = verdicts.iter().filter(|&verdict| *verdict == Ok(Trip::Refused)).count();
     assert_eq!((refused, cases.len() > 1800), (8, true), "{refused} of {}", cases.len());
     assert_eq!(check(&copies), "");

@@ -1,4 +1,4 @@
-//! Convolutions with a `BatchNormalization` folded into them compute what the two compute, as ONNX Runtime does it.
+//! Folding a `BatchNormalization` into a convolution preserves the result, according to ONNX Runtime.
 
 use divi_onnx::{
     Attr, DType, Tensor,
@@ -13,10 +13,10 @@ use std::{fs, path::Path, process::Command};
 
 const PAIRS: u64 = 160;
 
-/// The largest difference that rounding explains, as a share of the largest output.
+/// Maximum rounding error, relative to the largest output.
 const TOLERANCE: f64 = 1e-5;
 
-/// A convolution of random shape with random numbers, and a normalization behind it.
+/// A convolution of random shape and weights, followed by a normalization.
 struct Pair {
     what: String,
     input: Vec<i64>,
@@ -34,7 +34,7 @@ struct Pair {
 
 fn tensor(random: &mut Random, dims: &[i64], low: f64, high: f64) -> Tensor {
     let values: Vec<_> = (0..dims.iter().product::<i64>()).map(|_| random.between(low, high)).collect();
-    Tensor::from_floats(DType::F32, dims.to_vec(), &values).expect("there is a value an element")
+    Tensor::from_floats(DType::F32, dims.to_vec(), &values).expect("there is one value per element")
 }
 
 impl Pair {
@@ -46,7 +46,7 @@ impl Pair {
             (0..rank).map(|_| low + random.below(count) as i64).collect()
         };
         let groups = *random.choose(&[1, 1, 2, 3, 4]);
-        // One input channel a group and one output channel: depthwise.
+        // One input channel and one output channel per group: depthwise.
         let (inputs_a_group, outputs_a_group) =
             if random.one_in(3) { (1, 1) } else { (1 + random.below(4) as i64, 1 + random.below(4) as i64) };
         let (inputs, outputs) = (groups * inputs_a_group, groups * outputs_a_group);
@@ -121,7 +121,7 @@ impl Pair {
 
     fn encode(&self, constants: Vec<TensorProto>, nodes: Vec<NodeProto>, output: &str) -> Vec<u8> {
         let mut graph = graph(vec![value("x", DType::F32, &self.input)], constants, nodes, &[]);
-        // ONNX Runtime wants types on outputs, and infers shapes.
+        // ONNX Runtime requires types of outputs, and infers shapes.
         let mut declared = value(output, DType::F32, &[]);
         if let Some(ty) = &mut declared.r#type
             && let Some(divi_passes::import::proto::type_proto::Value::TensorType(tensor)) = &mut ty.value
@@ -149,7 +149,7 @@ fn folded_convolutions_agree_with_onnx_runtime() {
     }
     let script = divi_test::repository().join("test/tests/fold_batch_norm/compare.py");
     let output = Command::new(divi_test::python()).arg(script).arg(&folder).output().unwrap_or_else(|error| {
-        panic!("cannot run {}: {error}; tools/setup makes it, or set DIVI_PYTHON", divi_test::python().display())
+        panic!("cannot run {}: {error}; run tools/setup, or set DIVI_PYTHON", divi_test::python().display())
     });
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let stdout = String::from_utf8(output.stdout).unwrap();
@@ -166,8 +166,8 @@ fn folded_convolutions_agree_with_onnx_runtime() {
         ("with bias", &|pair| pair.bias.is_some()),
         ("one-dimensional", &|pair| pair.input.len() == 3),
     ] {
-        assert!(pairs.iter().filter(|pair| holds(pair)).count() >= 10, "hardly any pair is {what}");
+        assert!(pairs.iter().filter(|pair| holds(pair)).count() >= 10, "too few pairs are {what}");
     }
     let largest = differences.iter().copied().fold(0.0, f64::max);
-    println!("{} pairs differ by {largest:e} of their largest output at most", pairs.len());
+    println!("{} pairs: maximum error {largest:e} relative to the largest output", pairs.len());
 }

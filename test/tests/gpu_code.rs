@@ -1,4 +1,4 @@
-//! Models compiled for GPUs: the vendor's assembler takes the code, for an older and a newer architecture. No GPU is needed.
+//! Models compiled for GPUs pass NVIDIA's assembler for an older and a newer architecture. No GPU is needed.
 
 use divi_codegen::Target;
 use divi_passes::{
@@ -7,7 +7,7 @@ use divi_passes::{
 };
 use divi_runtime::{
     bundle::{Bundle, Stage, Tensor},
-    drivers::cuda::launch::{Launch, Library},
+    drivers::cuda::launch::{Launch, LibraryOp},
 };
 use divi_test::compiled::{Settings, compile};
 use std::{
@@ -35,12 +35,12 @@ const MODELS: [&str; 15] = [
     "vgg16",
     "alexnet",
 ];
-/// One of so many models is assembled where `DIVI_ALL` is not set.
-const SAMPLE: usize = 3;
+/// Without `DIVI_ALL`, one model in this many is assembled.
+const SAMPLE: usize = 5;
 const ARCHITECTURES: [&str; 2] = ["sm_80", "sm_90"];
 
 #[test]
-fn the_assembler_takes_models() {
+fn models_are_assembled() {
     let every = if env::var_os("DIVI_ALL").is_some() { 1 } else { SAMPLE };
     let models: Vec<&str> = MODELS.into_iter().step_by(every).collect();
     let next = AtomicUsize::new(0);
@@ -54,7 +54,7 @@ fn the_assembler_takes_models() {
         };
         let cores = thread::available_parallelism().map_or(1, |count| count.get());
         let threads: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
-        threads.into_iter().flat_map(|thread| thread.join().expect("what fails is said")).collect()
+        threads.into_iter().flat_map(|thread| thread.join().expect("failures are returned, not panics")).collect()
     });
     assert!(complaints.is_empty(), "{}", complaints.join("\n"));
 }
@@ -74,18 +74,18 @@ fn check(model: &str) -> Result<(), String> {
     }
     let calls = bundle.stages.iter().flat_map(|stage| &stage.calls);
     let launches = calls.map(Launch::of).collect::<Result<Vec<_>, _>>()?;
-    let ways: Vec<_> = launches.iter().filter_map(|launch| Some(&launch.library.as_ref()?.way)).collect();
+    let libraries: Vec<_> = launches.iter().filter_map(|launch| Some(&launch.library.as_ref()?.computation)).collect();
     let is_text = ["bert", "gpt2"].iter().any(|name| model.starts_with(name));
-    let is_wanted = |way: &&Library| matches!(way, Library::Convolution(_)) != is_text;
-    if !ways.iter().any(is_wanted) {
-        return Err("no call could be a library's".into());
+    let is_wanted = |op: &&LibraryOp| matches!(op, LibraryOp::Convolution(_)) != is_text;
+    if !libraries.iter().any(is_wanted) {
+        return Err("no call is a library candidate".into());
     }
     fs::remove_dir_all(folder).map_err(|error| error.to_string())
 }
 
-/// What GPUs do with images that come from a CPU in blocks, and go there so.
+/// Tests GPU code for blocked layouts (NCHWc) at boundaries between CPU and GPU stages.
 #[test]
-fn the_assembler_takes_what_lies_between_cpus_and_gpus() {
+fn blocked_layouts_at_device_boundaries_are_assembled() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("gpu-code").join("borders");
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).unwrap();
@@ -106,7 +106,7 @@ fn the_assembler_takes_what_lies_between_cpus_and_gpus() {
     fs::remove_dir_all(folder).unwrap();
 }
 
-/// A model on the devices of a system, which are all linked.
+/// Compiles a model for the given devices, which are fully connected.
 fn compiled(model: &str, folder: &Path, devices: &str, plan: partition::Options) -> Result<Bundle, String> {
     let link = "[[link]]\nfrom = \"*\"\nto = \"*\"\nbandwidth = \"10 GB/s\"\nlatency = \"10 us\"\n";
     let system = folder.join("system.toml");
@@ -135,12 +135,12 @@ fn assemble(code: &Path, arch: &str, output: &Path) -> Result<(), String> {
         .arg("-o")
         .arg(output)
         .output()
-        .map_err(|error| format!("the assembler cannot be run: {error}; tools/setup installs it"))?;
+        .map_err(|error| format!("cannot run ptxas: {error}; run tools/setup to install it"))?;
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     output.status.success().then_some(()).ok_or(format!("{arch}: {text}"))
 }
 
-/// `ptxas`, which a Python package has.
+/// Returns the path of `ptxas` from the Python package, or the one in `PATH`.
 fn assembler() -> PathBuf {
     let libraries = divi_test::repository().join(".venv/lib");
     let versions = fs::read_dir(libraries).into_iter().flatten().flatten();

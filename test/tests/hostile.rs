@@ -1,5 +1,5 @@
-//! Models that are wrong on purpose, one defect each. Each is refused with an error that names the file and what is at
-//! fault, or imported where nothing is wrong with it; none panics, runs on, or takes memory without bound.
+//! Invalid models with one defect each. Each is rejected with an error that names the file and the cause, or imported if it
+//! is valid after all; none causes a panic, an endless loop or unbounded memory.
 
 #[path = "hostile/constants.rs"]
 mod constants;

@@ -1,11 +1,11 @@
-//! Every model of `test/models` imports, and what comes out is what later phases rely on: verified, static, folded,
-//! named, the same each time, and the same again after a trip through text or bytecode.
+//! Imports every model of `test/models` and checks the invariants that later phases rely on: verified, static, folded,
+//! named, deterministic, and unchanged after a round trip through text or bytecode.
 
 use divi_dialect::{
     Operation,
-    node::{attributes_of, present_results, value_of},
+    node::{attributes_of, inference_value, present_results},
 };
-use divi_onnx::{Dim, Node, Op, Value, fold, infer, node::Content};
+use divi_onnx::{Dim, Node, Op, Value, fold, infer, node::KnownElements};
 use divi_passes::import::Options;
 use melior::ir::Module;
 use std::{path::PathBuf, process::Command};
@@ -44,14 +44,14 @@ models! {
     vit_b_16
 }
 
-/// The one model whose batch is left open.
+/// The only model with a dynamic batch dimension.
 const DYNAMIC: &str = "resnet50_dyn_batch";
 
 fn path(name: &str) -> PathBuf {
     divi_test::models().join(format!("{name}.onnx"))
 }
 
-/// The text of a model, imported into a context of its own.
+/// Imports a model into a new context; returns its text.
 fn text(name: &str, options: Options) -> String {
     let context = divi_test::context();
     let (module, _) = divi_test::import_file(&context, &path(name), options).unwrap_or_else(|error| panic!("{error}"));
@@ -62,7 +62,7 @@ fn check_model(name: &str) {
     let context = divi_test::context();
     let import = divi_test::import_file(&context, &path(name), Options::default());
     let (module, warnings) = import.unwrap_or_else(|error| panic!("{error}"));
-    // Nothing in these models is foreign; the dynamic one says that it is dynamic.
+    // All operators are known; only the dynamic model causes a warning.
     assert_eq!(warnings.len(), usize::from(name == DYNAMIC), "{warnings:?}");
     divi_test::verify(&context, &module).unwrap_or_else(|messages| panic!("{messages}"));
 
@@ -72,10 +72,12 @@ fn check_model(name: &str) {
     check_operations(&module, if name == DYNAMIC { Batch::Open } else { Batch::Fixed });
 }
 
-/// Whether the first dimension of results may be dynamic.
+/// Batch dimension of a model.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Batch {
+    /// All dimensions are static.
     Fixed,
+    /// The first dimension of results may be dynamic.
     Open,
 }
 
@@ -86,8 +88,8 @@ fn check_round_trips(module: &Module<'_>, printed: &str) {
         divi_test::verify(&context, &module).unwrap_or_else(|messages| panic!("{messages}"));
         divi_test::print(&module)
     };
-    assert!(print_again(printed.as_bytes()) == printed, "the text reads back as something else");
-    assert!(print_again(&divi_test::bytecode(module)) == printed, "the bytecode reads back as something else");
+    assert!(print_again(printed.as_bytes()) == printed, "the text does not round-trip");
+    assert!(print_again(&divi_test::bytecode(module)) == printed, "the bytecode does not round-trip");
 }
 
 fn check_operations(module: &Module<'_>, batch: Batch) {
@@ -95,18 +97,18 @@ fn check_operations(module: &Module<'_>, batch: Batch) {
     divi_test::walk(module, &mut |operation| {
         let Some(op) = divi_test::operation_name(operation).strip_prefix("onnx.") else { return };
         count += 1;
-        // `NoValue` stands for nothing in the model.
+        // `NoValue` does not correspond to a node.
         assert!(
             op == "NoValue" || divi_test::attribute(operation, "onnx_node_name").is_some(),
-            "an {op} does not say which node it came from"
+            "an {op} has no node name"
         );
         assert!(!matches!(op, "Identity" | "Dropout"), "an {op} is left");
         check_result_types(operation, batch);
         if op != "Constant" {
-            assert!(!folds(operation, op), "an {op} is left, whose operands are constants: {}", node_name(operation));
+            assert!(!folds(operation, op), "an {op} with constant operands was not folded: {}", node_name(operation));
         }
     });
-    assert!(count > 10, "the module has next to nothing in it");
+    assert!(count > 10, "the module has too few operations");
 }
 
 fn check_result_types(operation: Operation<'_>, batch: Batch) {
@@ -123,10 +125,10 @@ fn check_result_types(operation: Operation<'_>, batch: Batch) {
     }
 }
 
-/// Whether folding could still replace an operation: all that it takes is constant, and then so are its results.
+/// Returns true if folding could replace an operation: all its operands are constant, and the results can be computed.
 fn folds(operation: Operation<'_>, op: &str) -> bool {
     let Some(op) = Op::from_name(op).filter(|op| op.is_inferred()) else { return false };
-    let values: Vec<Option<Value>> = operation.operands().into_iter().map(value_of).collect();
+    let values: Vec<Option<Value>> = operation.operands().into_iter().map(inference_value).collect();
     if !values.iter().flatten().all(|value| value.tensor().is_some()) {
         return false;
     }
@@ -134,7 +136,7 @@ fn folds(operation: Operation<'_>, op: &str) -> bool {
     let attributes = attributes_of(operation);
     let node = Node { op, inputs: &inputs, attributes: &attributes, outputs: present_results(operation) };
     let types = infer::infer(&node).expect("the operation is verified");
-    fold::fold(&node, &types).iter().any(|content| matches!(content, Some(Content::Constant(_))))
+    fold::fold(&node, &types).iter().any(|content| matches!(content, Some(KnownElements::Constant(_))))
 }
 
 fn node_name(operation: Operation<'_>) -> String {
@@ -154,7 +156,7 @@ fn every_model_is_tested() {
     assert_eq!(files, NAMES);
 }
 
-/// With a batch, the dynamic model is as static as the others, and of that batch.
+/// Tests that the dynamic model with a batch size is as static as the others.
 #[test]
 fn a_batch_makes_everything_static() {
     let context = divi_test::context();
@@ -163,12 +165,11 @@ fn a_batch_makes_everything_static() {
     assert!(warnings.is_empty(), "{warnings:?}");
     divi_test::verify(&context, &module).unwrap();
     check_operations(&module, Batch::Fixed);
-    // SAFETY: the types belong to the context, which is alive.
     let results: Vec<_> = divi_test::result_types(&module).into_iter().map(|ty| ty.to_string()).collect();
     assert_eq!(results, ["tensor<8x1000xf32>"]);
 }
 
-/// A model that stays dynamic names its dimension at inputs and outputs, so that later passes can fix it.
+/// Tests that a dynamic dimension is named at inputs and outputs, so that later passes can fix it.
 #[test]
 fn an_open_batch_keeps_its_name() {
     let printed = text(DYNAMIC, Options::default());
@@ -176,11 +177,11 @@ fn an_open_batch_keeps_its_name() {
     assert_eq!(signature.matches("onnx.dim_params").count(), 2, "{signature}");
 }
 
-/// Set in the process that [`a_large_model_takes_little_memory`] starts.
+/// Environment variable of the process that [`a_large_model_takes_little_memory`] starts.
 const MEASURED: &str = "DIVI_TEST_MEASURED_MODEL";
 
-/// Weights are not read, so the largest model takes about as much memory as its graph. Other tests of this binary would
-/// count as well, so the import has a process of its own: this executable again, with only this test.
+/// Weights are not read, so that the largest model takes about as much memory as its graph. The import runs in a separate
+/// process, this executable with only this test, so that other tests do not count.
 #[test]
 fn a_large_model_takes_little_memory() {
     const LIMIT_BYTES: u64 = 300 << 20;
@@ -197,7 +198,7 @@ fn a_large_model_takes_little_memory() {
         .unwrap();
     let stdout = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{stdout}{}", String::from_utf8_lossy(&output.stderr));
-    let line = stdout.lines().find_map(|line| line.strip_prefix("peak ")).expect("the process says its peak");
+    let line = stdout.lines().find_map(|line| line.strip_prefix("peak ")).expect("the process prints its peak");
     let peak: u64 = line.split_whitespace().next().unwrap().parse().unwrap();
     println!("openllama_3b_1x128: {} MiB resident at the peak", peak >> 20);
     assert!(peak < LIMIT_BYTES, "{} MiB resident at the peak", peak >> 20);

@@ -1,8 +1,8 @@
-//! Thousands of damaged models: each imports or is refused with an error that names the file. Nothing panics, takes memory
-//! without bound, or dies.
+//! Thousands of damaged models: each is imported, or rejected with an error that names the file. None causes a panic, a crash
+//! or unbounded memory.
 //!
-//! Every mutant is made from a seed of its own. A complaint names it; `DIVI_MUTANT=squeezenet1_1:123` tries only that
-//! one. `DIVI_MUTANTS=100000` tries more of each model, `DIVI_SEED=7` others.
+//! Every mutant has its own seed, which failures report. `DIVI_MUTANT=squeezenet1_1:123` tests only that one,
+//! `DIVI_MUTANTS=100000` more of each model, `DIVI_SEED=7` others.
 
 use divi_onnx::{Attr, DType};
 use divi_passes::import::{Source, proto::NodeProto, tensor_proto::TensorProto};
@@ -18,10 +18,10 @@ use std::path::PathBuf;
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
 
-/// Mutants of each model, unless `DIVI_MUTANTS` says otherwise.
+/// Default number of mutants per model; overridden by `DIVI_MUTANTS`.
 const MUTANTS: u64 = 700;
 
-/// A model that mutants are made of.
+/// A model that is mutated.
 struct Original {
     name: String,
     path: Option<PathBuf>,
@@ -31,7 +31,7 @@ struct Original {
 
 impl Original {
     fn new(name: &str, path: Option<PathBuf>, bytes: Vec<u8>) -> Self {
-        let message = Message::new(bytes.clone()).unwrap_or_else(|| panic!("{name} is no protobuf"));
+        let message = Message::new(bytes.clone()).unwrap_or_else(|| panic!("{name} is not a protobuf message"));
         Self { name: name.to_owned(), path, bytes, message }
     }
 
@@ -42,10 +42,10 @@ impl Original {
     }
 }
 
-/// The number that a variable gives.
+/// Returns the number in an environment variable.
 fn variable(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok()?;
-    Some(text.parse().unwrap_or_else(|_| panic!("{name} is '{text}', no number")))
+    Some(text.parse().unwrap_or_else(|_| panic!("{name} is '{text}'; expected a number")))
 }
 
 fn check(original: Original) {
@@ -59,7 +59,7 @@ fn check(original: Original) {
     let unharmed = trials.run("the original", &source(original.bytes.clone()));
     assert!(
         matches!(unharmed, Ok(Outcome::Imported { .. })),
-        "{} is no good to begin with: {unharmed:?}",
+        "{}: the original is not imported: {unharmed:?}",
         original.name
     );
     let mut complaints = vec![];
@@ -75,7 +75,7 @@ fn check(original: Original) {
         let description = format!("DIVI_SEED={base} DIVI_MUTANT={}:{index} ({kind})", original.name);
         if only.is_some() {
             let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("mutant.onnx");
-            std::fs::write(&path, &bytes).expect("the target folder can be written");
+            std::fs::write(&path, &bytes).expect("the target folder is writable");
             println!("{description} is in {}", path.display());
         }
         if let Err(complaint) = trials.run(&description, &source(bytes)) {
@@ -83,10 +83,10 @@ fn check(original: Original) {
         }
     }
     println!("{}: {:?}", original.name, trials.summary);
-    assert!(complaints.is_empty(), "{} mutants misbehave:\n{}", complaints.len(), complaints.join("\n"));
+    assert!(complaints.is_empty(), "{} mutants fail:\n{}", complaints.len(), complaints.join("\n"));
     let summary = trials.summary;
     let enough = only.is_some() || (summary.imported > 0 && summary.refused > 0);
-    assert!(enough, "mutation is too weak or too strong: {summary:?}");
+    assert!(enough, "mutations are too weak or too strong: {summary:?}");
 }
 
 #[test]
@@ -109,8 +109,8 @@ fn llama_2l_1x128() {
     check(Original::file("llama_2l_1x128"));
 }
 
-/// A bit of everything that models of vision and language do not have: branches, loops, functions, sequences, strings,
-/// sparse and unpacked constants, named dimensions.
+/// A model with features that vision and language models lack: branches, loops, functions, sequences, strings, sparse and
+/// unpacked constants, named dimensions.
 #[test]
 fn kitchen_sink() {
     check(Original::new("kitchen_sink", None, model::encode(&kitchen_sink_model())));

@@ -1,8 +1,8 @@
-//! Imports every plain node test case of the onnx package with the case's data for its inputs, and compares each output
-//! that folding made a constant with the data that the case expects.
+//! Imports every plain node test case of the onnx package with its data as constants, and compares each output that is
+//! folded to a constant with the expected data.
 //!
-//! Cases whose data are not the only right answer are lines of `onnx_folding/incomparable.txt`, a reason each.
-//! `DIVI_VERBOSE=1` also lists the cases in which an output is not folded, or is not the same to the bit.
+//! Cases whose data is not the only correct result are listed in `onnx_folding/incomparable.txt` with reasons.
+//! `DIVI_VERBOSE=1` also lists the cases with outputs that are not folded or not bitwise equal.
 
 use divi_passes::import::Options;
 use divi_test::{
@@ -12,22 +12,22 @@ use divi_test::{
 };
 use melior::Context;
 
-/// Outputs that at least must be folded: as many as are today, less a few that a new version of the cases may lose. Whoever
-/// folds more may raise it; a loss is not noticed otherwise, as what is not folded is not compared.
+/// Minimum number of folded outputs: the current number minus a few that a new version of the cases may lose. Without it, a
+/// regression would go unnoticed, since only folded outputs are compared.
 const MIN_FOLDED: usize = 950;
 
-/// What became of one case.
+/// Result of one case.
 #[derive(Default)]
 struct Outcome {
     outputs: usize,
     folded: usize,
-    /// Those of the folded ones that are the same to the bit.
+    /// Folded outputs that are bitwise equal to the expected ones.
     exact: usize,
     complaint: Option<String>,
 }
 
 #[test]
-fn folding_computes_what_the_node_cases_expect() {
+fn folded_outputs_match_the_node_cases() {
     let cases = node_cases(env!("CARGO_TARGET_TMPDIR"));
     let cases: Vec<_> = cases.into_iter().filter(|case| case.category == Category::Plain).collect();
     let outcomes = for_each_case(&cases, fold_one);
@@ -35,7 +35,7 @@ fn folding_computes_what_the_node_cases_expect() {
     let sum = |count: fn(&Outcome) -> usize| outcomes.iter().map(count).sum::<usize>();
     let folded = sum(|outcome| outcome.folded);
     println!(
-        "{folded} of {} outputs of {} cases are folded and compared, {} are the same to the bit",
+        "{folded} of {} outputs of {} cases are folded and compared, {} are bitwise equal",
         sum(|outcome| outcome.outputs),
         cases.len(),
         sum(|outcome| outcome.exact)
@@ -46,7 +46,7 @@ fn folding_computes_what_the_node_cases_expect() {
                 println!("not folded: {}", case.name);
             }
             if outcome.exact < outcome.folded {
-                println!("not the same to the bit: {}", case.name);
+                println!("not bitwise equal: {}", case.name);
             }
         }
     }
@@ -54,8 +54,8 @@ fn folding_computes_what_the_node_cases_expect() {
     let exceptions = Exceptions::parse("incomparable.txt", include_str!("onnx_folding/incomparable.txt"));
     let complaints =
         exceptions.complaints(cases.iter().zip(outcomes).map(|(case, outcome)| (&case.name[..], outcome.complaint)));
-    assert!(complaints.is_empty(), "{} complaints:\n{}", complaints.len(), complaints.join("\n"));
-    assert!(folded >= MIN_FOLDED, "{folded} outputs are folded, {MIN_FOLDED} were once");
+    assert!(complaints.is_empty(), "{} failures:\n{}", complaints.len(), complaints.join("\n"));
+    assert!(folded >= MIN_FOLDED, "{folded} outputs are folded; expected at least {MIN_FOLDED}");
 }
 
 fn fold_one(context: &Context, case: &NodeCase) -> Outcome {

@@ -1,7 +1,7 @@
 //! Imports every node test case of the onnx package and compares the types of the results with those of the case's data.
 //!
-//! What is not supported is a line of `onnx_nodes/unsupported.txt` with a reason; a line that nothing needs any more fails
-//! the test, so that the list stays true. `DIVI_VERBOSE=1` also lists the cases whose shapes only the declarations tell.
+//! Unsupported cases are listed in `onnx_nodes/unsupported.txt` with reasons; a line that matches no failure fails the test.
+//! `DIVI_VERBOSE=1` also lists the cases whose shapes are known from declarations only.
 
 use divi_onnx::TensorType;
 use divi_passes::import::Options;
@@ -12,36 +12,35 @@ use divi_test::{
 use melior::Context;
 use std::{collections::BTreeMap, path::Path};
 
-/// How the import of one model compares with the case's data.
+/// Precision of the inferred types compared with the case's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Precision {
     /// Every result has exactly the expected type.
     Exact,
-    /// No result contradicts the expected type, but some shape stays open.
+    /// No result contradicts the expected type, but some dimension is dynamic.
     Open,
 }
 
-/// What became of one case.
+/// Result of one case.
 struct Outcome {
     declared: Result<Precision, String>,
     stripped: Result<Precision, String>,
 }
 
 impl Outcome {
-    /// What is wrong with the case, if anything. Plain cases must come out with the exact types; of the others only the
-    /// import itself is asked.
+    /// Returns the failure of a case, if any. Plain cases must have the exact types; the others must only be imported.
     fn complaint(&self, category: Category) -> Option<String> {
         match (&self.declared, &self.stripped) {
             (Err(message), _) => Some(message.clone()),
             (_, Err(message)) => Some(format!("without declared shapes: {message}")),
-            (Ok(Precision::Open), _) if category == Category::Plain => Some("a result's shape stays open".into()),
+            (Ok(Precision::Open), _) if category == Category::Plain => Some("the shape of a result is dynamic".into()),
             _ => None,
         }
     }
 }
 
 #[test]
-fn node_cases_import_with_the_right_types() {
+fn node_cases_are_imported_with_the_right_types() {
     let cases = node_cases(env!("CARGO_TARGET_TMPDIR"));
     let outcomes = for_each_case(&cases, |context, case| Outcome {
         declared: import_one(context, &case.model(), case),
@@ -57,8 +56,8 @@ fn node_cases_import_with_the_right_types() {
     }
     let total = plain().count();
     let share = |count: usize| format!("{count} of {total} ({:.1} %)", 100.0 * count as f64 / total as f64);
-    println!("plain cases, as they are: {} right", share(right));
-    println!("plain cases, without declared shapes: {} right, {} exact", share(consistent), share(exact));
+    println!("plain cases: {} exact", share(right));
+    println!("plain cases, without declared shapes: {} consistent, {} exact", share(consistent), share(exact));
     let mut imported: BTreeMap<String, (usize, usize)> = BTreeMap::new();
     for (case, outcome) in cases.iter().zip(&outcomes) {
         let (good, all) = imported.entry(format!("{:?}", case.category)).or_default();
@@ -66,11 +65,11 @@ fn node_cases_import_with_the_right_types() {
         *all += 1;
     }
     for (category, (good, all)) in imported {
-        println!("{category}: {good} of {all} import");
+        println!("{category}: {good} of {all} are imported");
     }
     if std::env::var_os("DIVI_VERBOSE").is_some() {
         for (case, _) in plain().filter(|(_, outcome)| outcome.stripped == Ok(Precision::Open)) {
-            println!("open without declared shapes: {}", case.name);
+            println!("dynamic without declared shapes: {}", case.name);
         }
     }
 
@@ -80,7 +79,7 @@ fn node_cases_import_with_the_right_types() {
         (&case.name[..], complaint.map(|message| format!("({:?}) {message}", case.category)))
     });
     let complaints = unsupported.complaints(verdicts);
-    assert!(complaints.is_empty(), "{} complaints:\n{}", complaints.len(), complaints.join("\n"));
+    assert!(complaints.is_empty(), "{} failures:\n{}", complaints.len(), complaints.join("\n"));
 }
 
 fn import_one(context: &Context, path: &Path, case: &NodeCase) -> Result<Precision, String> {
@@ -88,7 +87,7 @@ fn import_one(context: &Context, path: &Path, case: &NodeCase) -> Result<Precisi
     divi_test::verify(context, &module)?;
     let types = divi_test::result_types(&module);
     if types.len() != case.outputs.len() {
-        return Err(format!("has {} results, not {}", types.len(), case.outputs.len()));
+        return Err(format!("has {} results; expected {}", types.len(), case.outputs.len()));
     }
     let mut precision = Precision::Exact;
     for (i, (&actual, expected)) in types.iter().zip(&case.outputs).enumerate() {

@@ -1,12 +1,12 @@
 //! Compiles every node test case of the onnx package into a bundle, runs it with one thread and with two, and compares the
 //! outputs with the case's data.
 //!
-//! Lists say which cases are not right, a reason a line, in `onnx_run/unsupported.txt`; which are only if the inputs that
-//! decide what an operator does (shapes, axes, …) are constants, in `constants.txt`; and which only as far as ONNX's own
-//! runner asks, in `loose.txt`. A line that nothing needs any more fails the test.
+//! Expected failures are listed with reasons in `onnx_run/unsupported.txt`; cases that require constant parameters (shapes,
+//! axes, …) in `constants.txt`; cases that only meet the tolerance of ONNX's own runner in `loose.txt`. A line that matches no
+//! case fails the test.
 //!
-//! One of so many cases runs ([`SAMPLE`]), and all of them with `DIVI_ALL=1`. `DIVI_CASES=GLOB` runs only some cases and prints what is wrong with them, `DIVI_VERBOSE=1` prints that of all, and
-//! `DIVI_LIST=FOLDER` writes the three lists as they would have to be.
+//! One case in [`SAMPLE`] runs, and all of them with `DIVI_ALL=1`. `DIVI_CASES=GLOB` runs only matching cases and prints their
+//! failures, `DIVI_VERBOSE=1` prints all failures, and `DIVI_LIST=FOLDER` writes updated versions of the three lists.
 
 #[path = "onnx_run/case.rs"]
 mod case;
@@ -20,11 +20,11 @@ use divi_test::{
 };
 use std::{collections::BTreeMap, env, fmt::Write, fs, path::Path};
 
-/// One of so many cases runs where `DIVI_ALL` is not set: compiling all takes five minutes.
-const SAMPLE: usize = 4;
+/// Without `DIVI_ALL`, one case in this many runs: compiling all takes five minutes.
+const SAMPLE: usize = 6;
 
 #[test]
-fn node_cases_compute_what_they_expect() {
+fn node_cases_compute_the_expected_outputs() {
     let mut cases = node_cases(env!("CARGO_TARGET_TMPDIR"));
     let total = cases.len();
     let filter = env::var("DIVI_CASES").ok();
@@ -41,7 +41,7 @@ fn node_cases_compute_what_they_expect() {
     let count = |is: fn(&Outcome) -> bool| outcomes.iter().filter(|outcome| is(outcome)).count();
     let right = count(|outcome| outcome.problem.is_none());
     println!(
-        "{right} of {total} right: {} with shapes and the like as constants, {} only as far as ONNX's runner asks",
+        "{right} of {total} correct: {} with parameters as constants, {} only within the tolerance of ONNX's runner",
         count(|outcome| outcome.problem.is_none() && outcome.constants.is_some()),
         count(|outcome| outcome.loose.is_some())
     );
@@ -61,10 +61,10 @@ fn node_cases_compute_what_they_expect() {
     }
     let is_part = filter.is_some() || !is_whole;
     let complaints: Vec<_> = LISTS.iter().flat_map(|list| list.complaints(&cases, &outcomes, is_part)).collect();
-    assert!(complaints.is_empty(), "{} complaints:\n{}", complaints.len(), complaints.join("\n"));
+    assert!(complaints.is_empty(), "{} failures:\n{}", complaints.len(), complaints.join("\n"));
 }
 
-/// A list of cases, and why one would be on it.
+/// A list of expected failures, and the function that returns a case's reason to be on it.
 struct List {
     file: &'static str,
     text: &'static str,
@@ -86,7 +86,7 @@ const LISTS: [List; 3] = [
 ];
 
 impl List {
-    /// Some cases alone say nothing of lines for others.
+    /// Returns unexpected failures; with a subset of the cases (`are_some`), unused lines are not reported.
     fn complaints(&self, cases: &[NodeCase], outcomes: &[Outcome], are_some: bool) -> Vec<String> {
         let exceptions = Exceptions::parse(self.file, self.text);
         let verdicts =
@@ -98,7 +98,7 @@ impl List {
     }
 }
 
-/// The lines of a list behind those with which it begins now, those with one reason together.
+/// Returns the header of a list, followed by the current failures grouped by reason.
 fn list(now: &str, cases: &[NodeCase], outcomes: &[Outcome], reason: fn(&Outcome) -> Option<&String>) -> String {
     let mut by_reason: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (case, outcome) in cases.iter().zip(outcomes) {
@@ -116,9 +116,9 @@ fn list(now: &str, cases: &[NodeCase], outcomes: &[Outcome], reason: fn(&Outcome
     text
 }
 
-/// What a child process does: the cases that the parent names, one by one.
+/// Entry point of the child processes: runs the cases that the parent sends.
 #[test]
-#[ignore = "the other test runs it, in processes of its own"]
+#[ignore = "started by the other test as a child process"]
 fn child() {
     workers::serve(env!("CARGO_TARGET_TMPDIR"));
 }

@@ -1,4 +1,4 @@
-//! Stages compute what the model does: random graphs on random devices, one input and queues, executed launch by launch.
+//! Stages compute the outputs of the model: random graphs on random devices, one input and queues, executed by launches.
 
 use divi_dialect::{Operation, Value};
 use divi_passes::{
@@ -15,13 +15,13 @@ use melior::{
 use std::{fs, path::Path, process::Command};
 
 const GRAPHS: usize = 400;
-/// Graphs that at least must be compared: the others return what has no axis for several inputs.
+/// Minimum number of graphs compared; the others return values without a batch axis.
 const MIN_SAME: usize = 390;
 const DEVICES: [&str; 3] = ["cpu0", "gpu0", "gpu1"];
 const QUEUED: usize = 4;
 
 #[test]
-fn stages_compute_what_the_model_does() {
+fn stages_compute_the_outputs_of_the_model() {
     let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join("outline");
     let _ = fs::remove_dir_all(&root);
     fs::create_dir_all(&root).unwrap();
@@ -49,12 +49,13 @@ fn stages_compute_what_the_model_does() {
 
 fn python(arguments: &[&std::ffi::OsStr]) -> String {
     let script = divi_test::repository().join("test/tests/outline/compare.py");
-    let output = Command::new(divi_test::python()).arg(&script).args(arguments).output().expect("tools/setup makes it");
+    let output =
+        Command::new(divi_test::python()).arg(&script).args(arguments).output().expect("tools/setup installs Python");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).expect("names are ASCII")
 }
 
-/// Plans a graph at random, outlines it, and writes its stages: what they say.
+/// Plans a graph at random, outlines it, and writes its stages; returns `stages.json`.
 fn plan_and_write(folder: &Path, random: &mut Random, queued: usize) -> Result<String, String> {
     let context = divi_test::context();
     let imported = divi_test::import_file(&context, &folder.join("model.onnx"), Options::default());
@@ -73,11 +74,11 @@ fn plan_and_write(folder: &Path, random: &mut Random, queued: usize) -> Result<S
     outcome.map_err(|_| messages)?;
     divi_test::verify(&context, &module)?;
     let places = format!("{{\"count\": {queued}, \"places\": [{}]}}\n", places.join(", "));
-    fs::write(folder.join("places.json"), places).expect("the folder is ours");
+    fs::write(folder.join("places.json"), places).expect("the folder is writable");
     Ok(fs::read_to_string(folder.join("stages/stages.json")).expect("it was written"))
 }
 
-/// The module as text, with devices, costs and a plan: starts are in the order of the tasks, whatever they should be.
+/// Returns the module as text, with devices, costs and a plan; starts are the positions of the tasks, not feasible times.
 fn plan(context: &Context, model: &Module<'_>, random: &mut Random, queued: usize) -> String {
     let mut split: Vec<usize> = vec![0; queued];
     for (start, task) in block(divi_test::function(model)).into_iter().enumerate() {
@@ -105,7 +106,7 @@ fn plan(context: &Context, model: &Module<'_>, random: &mut Random, queued: usiz
         set(context, task, "divi.batches", &format!("[{}]", batches.join(", ")));
     }
     let text = divi_test::print(model);
-    // Devices are missing still, so that this is no valid module, and printed as any operation is.
+    // Without devices, the module is invalid and therefore printed in generic form.
     let (_, body) = text.split_once("({\n").expect("a module has a body");
     let (body, _) = body.rsplit_once("\n})").expect("a body ends");
     let objective = if queued == 1 { "latency" } else { "batch" };
@@ -117,7 +118,7 @@ fn plan(context: &Context, model: &Module<'_>, random: &mut Random, queued: usiz
     header + &machine(queued) + body + "\n}\n"
 }
 
-/// Devices, each linked with each.
+/// Returns the devices, fully connected.
 fn machine(queued: usize) -> String {
     let sizes: Vec<String> = (1..=queued).map(|size| size.to_string()).collect();
     let mut text = String::new();
@@ -134,7 +135,7 @@ fn machine(queued: usize) -> String {
     text
 }
 
-/// Where the outputs have the inputs.
+/// Returns the batch layout of each output.
 fn places(module: &Module<'_>, queued: usize) -> Result<Vec<String>, String> {
     let main = divi_test::function(module);
     let end = *block(main).last().expect("a function ends");
@@ -142,7 +143,7 @@ fn places(module: &Module<'_>, queued: usize) -> Result<Vec<String>, String> {
     if queued == 1 {
         return Ok(vec!["\"same\"".to_owned(); returned.len()]);
     }
-    let rebatched = Rebatched::of(main, queued as i64).map_err(|_| "it has no batch".to_owned())?;
+    let rebatched = Rebatched::of(main, queued as i64).map_err(|_| "the model cannot be rebatched".to_owned())?;
     let place = |value: Value<'_>| match rebatched.batch_of(value) {
         Batch::Same => "\"same\"".to_owned(),
         Batch::At(layout) => format!("\"at {} {}\"", layout.axis, layout.outer),
@@ -151,12 +152,12 @@ fn places(module: &Module<'_>, queued: usize) -> Result<Vec<String>, String> {
     Ok(returned.into_iter().map(place).collect())
 }
 
-/// The operations of a function.
+/// Returns the operations of a function.
 fn block(function: Operation<'_>) -> Vec<Operation<'_>> {
     function.children()
 }
 
 fn set<'m>(context: &'m Context, operation: Operation<'m>, name: &str, text: &str) {
-    let attribute = Attribute::parse(context, text).unwrap_or_else(|| panic!("{text} is no attribute"));
+    let attribute = Attribute::parse(context, text).unwrap_or_else(|| panic!("{text} is not an attribute"));
     operation.set_attribute(name, attribute);
 }

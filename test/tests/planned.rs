@@ -1,7 +1,8 @@
-//! A plan for a bundle can be compiled: devices that cannot run a task are excluded before planning.
+//! A plan for a bundle can always be compiled: devices that do not support a task are excluded before planning.
 //!
-//! Some of ONNX's node cases are compiled for a GPU here, and all of them with `DIVI_ALL=1`; `onnx_run` compiles and runs them on CPUs. `DIVI_MODELS=GLOB` compiles the models of
-//! `test/models` whose names match for a CPU and for a GPU as well, which takes minutes. `DIVI_VERBOSE=1` prints why a case was not planned.
+//! A sample of ONNX's node cases is compiled for a GPU, and all of them with `DIVI_ALL=1`; `onnx_run` compiles and runs them
+//! on CPUs. `DIVI_MODELS=GLOB` also compiles the matching models of `test/models` for a CPU and for a GPU, which takes minutes.
+//! `DIVI_VERBOSE=1` prints why a case was not planned.
 
 use divi_passes::import::Options;
 use divi_test::{
@@ -23,10 +24,10 @@ use std::{
 const GPU: &str = "[[device]]\nid = \"gpu0\"\nkind = \"cuda\"\narch = \"sm_90\"\nmemory = \"80 GiB\"\n";
 const CPU: &str = "[[device]]\nid = \"cpu0\"\nkind = \"cpu\"\nthreads = 2\nmemory = \"80 GiB\"\n";
 
-/// Every so many cases are compiled in every run: `onnx_run` compiles all of them with the same functions for CPUs.
+/// Without `DIVI_ALL`, one case in this many is compiled; `onnx_run` compiles more of them for CPUs.
 const SAMPLE: usize = 8;
 
-/// Outcomes of models that were planned and compiled, or refused before planning.
+/// Numbers of models that were compiled, rejected before planning, or planned but not compiled.
 #[derive(Default)]
 struct Counts {
     compiled: usize,
@@ -38,16 +39,16 @@ struct Counts {
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("planned").join(name);
     let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).expect("the folder is ours");
+    fs::create_dir_all(&folder).expect("the folder is writable");
     folder
 }
 
-/// Compiles models, several at a time.
+/// Compiles models in parallel.
 fn check(name: &str, system: &str, models: &[PathBuf]) -> Counts {
     let folder = folder(name);
     let path = folder.join("system.toml");
-    fs::write(&path, system).expect("the folder is ours");
-    let settings = Settings { seed: Some(1), ..Settings::single(path.to_str().expect("the path is text")) };
+    fs::write(&path, system).expect("the folder is writable");
+    let settings = Settings { seed: Some(1), ..Settings::single(path.to_str().expect("the path is UTF-8")) };
     let (next, counts) = (AtomicUsize::new(0), Mutex::new(Counts::default()));
     let threads = thread::available_parallelism().map_or(1, |count| count.get());
     thread::scope(|scope| {
@@ -74,7 +75,7 @@ fn check(name: &str, system: &str, models: &[PathBuf]) -> Counts {
     });
     let _ = fs::remove_dir_all(folder);
     let counts = counts.into_inner().expect("no thread panics");
-    println!("{name}: {} compiled, {} refused before planning", counts.compiled, counts.refused.len());
+    println!("{name}: {} compiled, {} rejected before planning", counts.compiled, counts.refused.len());
     if env::var_os("DIVI_VERBOSE").is_some() {
         counts.refused.iter().for_each(|line| println!("{line}"));
     }
@@ -86,14 +87,14 @@ fn compile_model(model: &Path, output: &Path, settings: &Settings) -> Result<(),
     let options = Options { batch: Some(1), ..Options::default() };
     let (module, _) = match import_file(&context, model, options) {
         Ok(imported) => imported,
-        // Cases without a batch.
+        // Cases without a batch dimension.
         Err(_) => import_file(&context, model, Options::default()).map_err(|error| error.to_string())?,
     };
     compile(&context, &module, output, &settings.for_model(model).with_seed(settings.seed))
 }
 
 #[test]
-fn node_cases_that_are_planned_for_gpus_are_compiled() {
+fn node_cases_planned_for_gpus_are_compiled() {
     let cases = node_cases(env!("CARGO_TARGET_TMPDIR"));
     let every = if env::var_os("DIVI_ALL").is_some() { 1 } else { SAMPLE };
     let cases = cases.iter().step_by(every).map(|case| case.parameter_model().unwrap_or_else(|| case.model()));
@@ -103,9 +104,9 @@ fn node_cases_that_are_planned_for_gpus_are_compiled() {
 }
 
 #[test]
-fn models_that_are_planned_are_compiled() {
+fn planned_models_are_compiled() {
     let Ok(pattern) = env::var("DIVI_MODELS") else { return };
-    let entries = fs::read_dir(models()).expect("models are there");
+    let entries = fs::read_dir(models()).expect("the folder of models is readable");
     let mut all: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
     all.retain(|path| path.file_stem().is_some_and(|stem| matches(&pattern, &stem.to_string_lossy())));
     all.sort();

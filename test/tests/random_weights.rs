@@ -1,13 +1,13 @@
-//! What random weights are sized by: who reads a constant, in whatever way it gets there.
+//! Scales of random weights: derived from the consumers of a constant, also through views and clusters.
 
 use divi_dialect::{ExternalAttribute, Operation, attr, tensor_type_of};
 use divi_passes::export::Recipes;
-use divi_runtime::random_weights::{Element, Recipe, Role};
+use divi_runtime::random_weights::{Element, RandomConstant, Role};
 use divi_test::{attribute, operation_name};
 use std::collections::BTreeMap;
 
-/// The recipe of each constant of a module, or why it has none, by the name of the file it is in.
-fn recipes(text: &str) -> BTreeMap<String, Result<Recipe, String>> {
+/// Returns the recipe of each constant of a module, or the reason why it has none, by file name.
+fn recipes(text: &str) -> BTreeMap<String, Result<RandomConstant, String>> {
     let context = divi_test::context();
     let module = divi_test::parse(&context, text.as_bytes()).unwrap_or_else(|messages| panic!("{messages}"));
     let recipes = Recipes::of(Operation::from(&module));
@@ -17,7 +17,7 @@ fn recipes(text: &str) -> BTreeMap<String, Result<Recipe, String>> {
             return;
         }
         let value = attribute(operation, "value").expect("a constant has a value");
-        let ty = attr::of_type(value);
+        let ty = attr::type_of(value);
         let external = ExternalAttribute::from_attribute(value).expect("all constants here are in files");
         let dtype = tensor_type_of(ty).expect("a constant is a tensor").dtype;
         found.insert(external.path().to_owned(), recipes.find(external, dtype));
@@ -25,7 +25,7 @@ fn recipes(text: &str) -> BTreeMap<String, Result<Recipe, String>> {
     found
 }
 
-/// Checks what constants are for. Constants are `name shape role`, in files of these names, each read by `body`.
+/// Checks the roles of constants. Each is `(name, shape, role)`, in a file of that name, and is read by `body`.
 fn check(constants: &[(&str, &str, Role)], body: &str) {
     let mut text = "func.func @main(%x: tensor<1x8x6x6xf32>, %m: tensor<4x8xf32>, %i: tensor<3xi64>) {\n".to_owned();
     for (name, ty, _) in constants {
@@ -54,11 +54,11 @@ fn check(constants: &[(&str, &str, Role)], body: &str) {
 }
 
 #[test]
-fn layers_are_scaled_by_what_they_sum_over() {
+fn layers_are_scaled_by_their_fan_in() {
     check(
         &[
             ("conv", "16x8x3x3xf32", Role::Weight { fan_in: 72 }),
-            ("bias", "16xf32", Role::Shift),
+            ("bias", "16xf32", Role::Addend),
             ("deconv", "8x4x4x4xf32", Role::Weight { fan_in: 32 }),
             ("right", "8x5xf32", Role::Weight { fan_in: 8 }),
             ("left", "7x4xf32", Role::Weight { fan_in: 4 }),
@@ -76,21 +76,21 @@ fn layers_are_scaled_by_what_they_sum_over() {
 }
 
 #[test]
-fn norms_lookups_and_arithmetic_are_told_apart() {
+fn norms_lookups_and_arithmetic_have_different_roles() {
     check(
         &[
             ("scale", "8xf32", Role::Scale),
-            ("shift", "8xf32", Role::Shift),
-            ("mean", "8xf32", Role::Shift),
+            ("shift", "8xf32", Role::Addend),
+            ("mean", "8xf32", Role::Addend),
             ("variance", "8xf32", Role::Variance),
             ("gamma", "8xf32", Role::Scale),
             ("table", "9x8xf32", Role::Embedding),
-            ("added", "8xf32", Role::Shift),
+            ("added", "8xf32", Role::Addend),
             ("factor", "8xf32", Role::Scale),
             ("slope", "8xf32", Role::Slope),
             ("spread", "8xf32", Role::Variance),
-            ("other", "4x8xf32", Role::Table),
-            // Ones that an exporter has stored once.
+            ("other", "4x8xf32", Role::Unknown),
+            // Ones that an exporter stored only once.
             ("shared", "8xf32", Role::Variance),
         ],
         r#"%none = "onnx.NoValue"() {value} : () -> none
@@ -108,9 +108,9 @@ fn norms_lookups_and_arithmetic_are_told_apart() {
 }
 
 #[test]
-fn views_and_clusters_are_seen_through() {
+fn roles_are_found_through_views_and_clusters() {
     check(
-        &[("turned", "5x8xf16", Role::Weight { fan_in: 8 }), ("inner", "8xf32", Role::Shift)],
+        &[("turned", "5x8xf16", Role::Weight { fan_in: 8 }), ("inner", "8xf32", Role::Addend)],
         r#"%0 = "onnx.Transpose"(%turned) {perm = [1, 0]} : (tensor<5x8xf16>) -> tensor<8x5xf16>
         %1 = "onnx.Cast"(%0) {to = f32} : (tensor<8x5xf16>) -> tensor<8x5xf32>
         %2 = divi.cluster "matmul"(%m, %1, %inner : tensor<4x8xf32>, tensor<8x5xf32>, tensor<8xf32>) -> tensor<4x5xf32> {
@@ -127,14 +127,14 @@ fn views_and_clusters_are_seen_through() {
 }
 
 #[test]
-fn integers_are_made_up_where_they_are_weights() {
+fn integer_weights_are_random_but_indices_are_not() {
     check(
         &[
             ("quantized", "8x5xi8", Role::Quantized),
-            ("step", "5xf32", Role::Step { fan_in: Some(8) }),
+            ("step", "5xf32", Role::QuantizationScale { fan_in: Some(8) }),
             ("zero", "5xi8", Role::ZeroPoint),
-            ("bias", "5xi32", Role::Shift),
-            ("unit", "5xf32", Role::Step { fan_in: None }),
+            ("bias", "5xi32", Role::Addend),
+            ("unit", "5xf32", Role::QuantizationScale { fan_in: None }),
         ],
         r#"%none = "onnx.NoValue"() {value} : () -> none
         %0 = "onnx.DequantizeLinear"(%quantized, %step, %zero) {axis = 1 : si64} : (tensor<8x5xi8>, tensor<5xf32>, tensor<5xi8>) -> tensor<8x5xf32>
@@ -146,6 +146,6 @@ fn integers_are_made_up_where_they_are_weights() {
       %0 = "onnx.Gather"(%x, %indices) : (tensor<9x8xf32>, tensor<3xi64>) -> tensor<3x8xf32>
       return
     }"#;
-    let message = recipes(text)["indices"].clone().expect_err("indices mean something");
-    assert!(message.contains("int64 elements") && message.contains("put the file back"), "{message}");
+    let message = recipes(text)["indices"].clone().expect_err("indices cannot be random");
+    assert!(message.contains("int64 elements") && message.contains("restore the file"), "{message}");
 }

@@ -1,5 +1,5 @@
-//! Other batch sizes: real models verify at them, and operators compute for several inputs at once what they compute for
-//! each.
+//! Other batch sizes: models verify at them, and operators compute for several inputs at once the same results as for each
+//! input separately.
 
 use divi_dialect::{Operation, tensor_type_of};
 use divi_onnx::{Node, Op, infer};
@@ -18,14 +18,14 @@ use std::{
 };
 
 fn models() -> Vec<PathBuf> {
-    let folder = fs::read_dir(divi_test::models()).expect("the models are there");
-    let mut models: Vec<_> = folder.map(|entry| entry.expect("the folder can be read").path()).collect();
+    let folder = fs::read_dir(divi_test::models()).expect("the folder of models is readable");
+    let mut models: Vec<_> = folder.map(|entry| entry.expect("the folder is readable").path()).collect();
     models.retain(|path| path.extension().is_some_and(|extension| extension == "onnx"));
     models.sort();
     models
 }
 
-/// No model mixes the inputs of a batch, and each is what it was, with another batch.
+/// Tests that models can be rebatched: their inputs are independent, and the operators stay the same.
 #[test]
 fn models_verify_at_other_batches() {
     let models = models();
@@ -37,11 +37,12 @@ fn models_verify_at_other_batches() {
             let name = path.file_stem().unwrap().to_string_lossy();
             let before = count(&module);
             let ((), messages) = divi_test::with_diagnostics(&context, || {
-                rebatch(Operation::from(&module), batch).unwrap_or_else(|_| panic!("{name} has no batch {batch}"));
+                rebatch(Operation::from(&module), batch)
+                    .unwrap_or_else(|_| panic!("{name} cannot be rebatched to {batch}"));
             });
             assert_eq!(messages, "", "{name} at {batch}");
             divi_test::verify(&context, &module).unwrap_or_else(|messages| panic!("{name} at {batch}: {messages}"));
-            // A class token is repeated, and operators that shared a constant may have one each.
+            // A class token is repeated, and a shared constant may be duplicated.
             assert!(count(&module) <= before + 8, "{name} at {batch} has {} operators, not {before}", count(&module));
             for ty in divi_test::result_types(&module) {
                 let shape = tensor_type_of(ty).unwrap().static_shape().unwrap();
@@ -57,8 +58,8 @@ fn count(module: &Module<'_>) -> usize {
     count
 }
 
-/// Without a change of the module, every operator can be inferred at another batch from what the analysis says of its
-/// operands, and comes out as it says.
+/// Tests that every operator can be inferred at another batch size from the analysis of its operands, without a change of the
+/// module, and that the result matches the analysis.
 #[test]
 fn every_operator_of_a_model_can_be_inferred_at_another_batch() {
     let mut inferred = 0;
@@ -77,7 +78,7 @@ fn every_operator_of_a_model_can_be_inferred_at_another_batch() {
                 }
             });
         }
-        assert!(divi_test::print(&module) == printed, "the analysis has changed the module");
+        assert!(divi_test::print(&module) == printed, "the analysis changes the module");
     }
     assert!(inferred > 10_000, "{inferred}");
 }
@@ -95,22 +96,22 @@ fn check_inference(rebatched: &Rebatched<'_>, operation: Operation<'_>, op: Op) 
     }
 }
 
-/// How many runs there are at once.
+/// Number of inputs that are stacked.
 const FACTOR: i64 = 3;
 
-/// How many graphs are made up.
+/// Number of random graphs.
 const RANDOM_GRAPHS: usize = 400;
 
-/// Cases that at least must be compared and the same, and that at least must not repeat anything: as many as are today, less a few that
-/// a new version of the cases may lose.
+/// Minimum number of cases that are compared and equal: the current number minus a few that a new version may lose.
 const MIN_SAME: usize = 2_780;
+/// Minimum number of cases in which nothing is unrolled.
 const MIN_APART: usize = 2_050;
 
-/// Runs ONNX's node test cases and random graphs on several inputs one by one, and at once as `divi-rebatch` makes them, and as
-/// `divi-canonicalize` does, in ONNX's reference implementation. Whether an operator is claimed to keep inputs apart or is
-/// unrolled, the numbers must be the same.
+/// Runs ONNX's node test cases and random graphs on several inputs one by one, and stacked after `divi-rebatch`, and after
+/// `divi-canonicalize`, in ONNX's reference implementation. The results must be equal, whether the analysis considers an
+/// operator independent per input or unrolls it.
 #[test]
-fn several_inputs_at_once_give_what_each_gives() {
+fn stacked_inputs_give_the_results_of_single_inputs() {
     let cases = node_cases::node_cases(env!("CARGO_TARGET_TMPDIR"));
     let nodes = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().join("onnx-nodes");
     let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join("rebatch");
@@ -146,18 +147,19 @@ fn several_inputs_at_once_give_what_each_gives() {
         (name, (!right).then(|| verdict.to_owned()))
     });
     let complaints = exceptions.complaints(verdicts);
-    assert!(complaints.is_empty(), "{} complaints:\n{}", complaints.len(), complaints.join("\n"));
+    assert!(complaints.is_empty(), "{} failures:\n{}", complaints.len(), complaints.join("\n"));
     assert!(same >= MIN_SAME && apart >= MIN_APART, "{same} and {apart}");
 }
 
 fn python(arguments: &[&std::ffi::OsStr]) -> String {
     let script = divi_test::repository().join("test/tests/rebatch/run_cases.py");
-    let output = Command::new(divi_test::python()).arg(&script).args(arguments).output().expect("tools/setup makes it");
+    let output =
+        Command::new(divi_test::python()).arg(&script).args(arguments).output().expect("tools/setup installs Python");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).expect("names are ASCII")
 }
 
-/// Writes the models to run, and where their outputs have the runs. Says whether anything repeats.
+/// Writes the models to run and the batch layout of their outputs. Returns true if anything is unrolled.
 fn write_claim(folder: &Path, unit: i64) -> Result<bool, String> {
     let import = |context| {
         let import = divi_test::import_file(context, &folder.join("model.onnx"), Options::default());
@@ -169,7 +171,7 @@ fn write_claim(folder: &Path, unit: i64) -> Result<bool, String> {
         let raw = Operation::from(module);
         let (exported, messages) = divi_test::with_diagnostics(context, || export::to_model(raw, &options));
         let bytes = model::encode(&exported.map_err(|_| messages)?);
-        fs::write(folder.join(name), bytes).expect("the folder is ours");
+        fs::write(folder.join(name), bytes).expect("the folder is writable");
         Ok(())
     };
     let context = divi_test::context();
@@ -199,6 +201,6 @@ fn write_claim(folder: &Path, unit: i64) -> Result<bool, String> {
     });
     let repeats = outcome.map_err(|_| messages)?;
     write(&context, &module, "together.onnx")?;
-    fs::write(folder.join("claim.tsv"), claim).expect("the folder is ours");
+    fs::write(folder.join("claim.tsv"), claim).expect("the folder is writable");
     Ok(repeats)
 }

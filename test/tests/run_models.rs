@@ -1,7 +1,7 @@
-//! Models with random weights, compiled and run, against ONNX Runtime with the same weights.
+//! Models with random weights, compiled and run, compared with ONNX Runtime with the same weights.
 //!
-//! Some models and plans are quick enough for every run; `DIVI_MODELS=GLOB` runs all whose name is like that instead, `*` every
-//! one that fits the machine.
+//! A selection of models and plans is quick enough for every run; `DIVI_MODELS=GLOB` runs all matching models instead, `*`
+//! every model.
 
 use divi_codegen::Target;
 use divi_dialect::Operation;
@@ -27,23 +27,27 @@ use std::{
 
 const SEED: u64 = 11;
 
-/// The largest difference that rounding explains, as a share of the largest output. Sums of transformers are longer.
+/// Maximum rounding error, relative to the largest output. Transformers have longer sums.
 const TOLERANCE: f64 = 1e-4;
 const TRANSFORMER_TOLERANCE: f64 = 1e-3;
 const TRANSFORMERS: [&str; 4] = ["bert", "gpt2", "llama", "vit"];
 
-/// How a model is planned: on how many devices, for what, and with how many inputs.
+/// Planning configuration of a model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Plan {
+    /// One device.
     Single,
+    /// Latency of one input.
     Latency,
+    /// Pipeline of stages.
     Pipeline,
+    /// Queue of this many inputs.
     Batch(u32),
-    /// Branches of GoogLeNet on one device and on the other, in turn: images go back and forth.
+    /// Branches of GoogLeNet pinned to alternating devices, so that activations are transferred back and forth.
     Scattered,
 }
 
-/// What is run every time.
+/// Models and plans of every run.
 const QUICK: &[(&str, &[Plan])] = &[
     ("squeezenet1_1", &[Plan::Single, Plan::Batch(3)]),
     ("mobilenet_v2", &[Plan::Single]),
@@ -52,7 +56,7 @@ const QUICK: &[(&str, &[Plan])] = &[
     ("bert_base_128", &[Plan::Pipeline]),
 ];
 
-/// Every model. The largest, openllama_3b, takes 16 GB of memory and 30 of disk.
+/// All models. The largest, openllama_3b, takes 16 GB of memory and 30 GB of disk.
 const ALL: &[&str] = &[
     "alexnet",
     "bert_base_128",
@@ -77,17 +81,17 @@ const ALL: &[&str] = &[
 const ALL_PLANS: &[Plan] = &[Plan::Single, Plan::Latency, Plan::Pipeline];
 
 #[test]
-fn models_compute_what_onnx_runtime_computes() {
+fn models_agree_with_onnx_runtime() {
     let chosen: Vec<(&str, &[Plan])> = match env::var("DIVI_MODELS") {
         Ok(pattern) => ALL.iter().filter(|name| matches(&pattern, name)).map(|&name| (name, ALL_PLANS)).collect(),
         Err(_) => QUICK.to_vec(),
     };
-    assert!(!chosen.is_empty(), "no model has the name that DIVI_MODELS asks for");
+    assert!(!chosen.is_empty(), "no model matches DIVI_MODELS");
     let mut complaints = vec![];
     for (name, plans) in chosen {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("run-models").join(name);
         let _ = fs::remove_dir_all(&folder);
-        fs::create_dir_all(&folder).expect("the target folder can be written");
+        fs::create_dir_all(&folder).expect("the target folder is writable");
         let written = write_original(name, &folder);
         for &plan in plans {
             if let Err(problem) = check(name, plan, &written, &folder) {
@@ -95,20 +99,20 @@ fn models_compute_what_onnx_runtime_computes() {
                 complaints.push(format!("{name}, {plan:?}: {problem}"));
             }
         }
-        fs::remove_dir_all(folder).expect("the folder is ours");
+        fs::remove_dir_all(folder).expect("the folder is writable");
     }
-    assert!(complaints.is_empty(), "{} complaints:\n{}", complaints.len(), complaints.join("\n"));
+    assert!(complaints.is_empty(), "{} failures:\n{}", complaints.len(), complaints.join("\n"));
 }
 
 fn imported<'c>(context: &'c Context, name: &str) -> Module<'c> {
-    let source = Source::open(&divi_test::models().join(format!("{name}.onnx"))).expect("the model is there");
-    // Kernels are for fixed shapes.
+    let source = Source::open(&divi_test::models().join(format!("{name}.onnx"))).expect("the model is readable");
+    // Kernels require static shapes.
     let batch = name.ends_with("dyn_batch").then_some(1);
     let options = Options { batch, ir_folder: divi_test::models(), ..Options::default() };
-    import(context, &source, &options).expect("the model is right").0
+    import(context, &source, &options).expect("the model is valid").0
 }
 
-/// The model with its random weights, for ONNX Runtime.
+/// Writes the model with its random weights for ONNX Runtime.
 fn write_original(name: &str, folder: &Path) -> PathBuf {
     let context = divi_test::context();
     let module = imported(&context, name);
@@ -120,10 +124,10 @@ fn write_original(name: &str, folder: &Path) -> PathBuf {
     file
 }
 
-/// Compiles and runs a model, and says how far its outputs are off.
+/// Compiles and runs a model; returns an error if its outputs exceed the tolerance.
 fn check(name: &str, plan: Plan, original: &Path, folder: &Path) -> Result<(), String> {
     let (data, bundle) = (folder.join("data"), folder.join("bundle"));
-    fs::create_dir_all(&data).expect("the folder is ours");
+    fs::create_dir_all(&data).expect("the folder is writable");
     let count = if let Plan::Batch(count) = plan { count } else { 1 };
     expect(original, &data, count)?;
     let context = divi_test::context();
@@ -132,7 +136,7 @@ fn check(name: &str, plan: Plan, original: &Path, folder: &Path) -> Result<(), S
     let system = if name.starts_with("openllama") { large(folder) } else { "cpu-2".to_owned() };
     compile(&context, &module, &bundle, &settings(plan, system)).map_err(|messages| last_line(&messages))?;
     let compiled = start.elapsed();
-    // As the plan has it, and with as many threads as there are cores.
+    // With the plan's number of threads, and with all cores.
     let threads: &[Option<usize>] = if plan == Plan::Single { &[None, Some(0)] } else { &[None] };
     let start = Instant::now();
     for &threads in threads {
@@ -142,7 +146,7 @@ fn check(name: &str, plan: Plan, original: &Path, folder: &Path) -> Result<(), S
         let error = largest_error(&runtime, &data)?;
         let run = start.elapsed();
         println!(
-            "{name}, {plan:?} on {devices} devices: off by {error:.1e} of the largest; compiled in {compiled:.1?}, run in {run:.1?}"
+            "{name}, {plan:?} on {devices} devices: relative error {error:.1e}; compiled in {compiled:.1?}, run in {run:.1?}"
         );
         let is_transformer = TRANSFORMERS.iter().any(|prefix| name.contains(prefix));
         if error.is_nan() || error > if is_transformer { TRANSFORMER_TOLERANCE } else { TOLERANCE } {
@@ -156,12 +160,12 @@ fn last_line(messages: &str) -> String {
     messages.lines().next_back().unwrap_or_default().to_owned()
 }
 
-/// A system like `cpu-2`, with more memory.
+/// Returns a system like `cpu-2` with more memory.
 fn large(folder: &Path) -> String {
     let device = |id| format!("[[device]]\nid = \"{id}\"\nkind = \"cpu\"\nmemory = \"16 GiB\"\nthreads = 1\n\n");
     let link = "[[link]]\nfrom = \"*\"\nto = \"*\"\nbandwidth = \"10 GB/s\"\nlatency = \"2 us\"\n";
     let file = folder.join("system.toml");
-    fs::write(&file, device("cpu0") + &device("cpu1") + link).expect("the folder is ours");
+    fs::write(&file, device("cpu0") + &device("cpu1") + link).expect("the folder is writable");
     file.to_string_lossy().into_owned()
 }
 
@@ -187,18 +191,18 @@ fn settings(plan: Plan, system: String) -> Settings {
     }
 }
 
-/// Has ONNX Runtime make inputs and outputs.
+/// Generates inputs and expected outputs with ONNX Runtime.
 fn expect(model: &Path, data: &Path, count: u32) -> Result<(), String> {
     let script = divi_test::repository().join("test/tests/run_models/expect.py");
     let output = Command::new(divi_test::python())
         .args([&script, model, data])
         .arg(count.to_string())
         .output()
-        .expect("tools/setup makes it");
+        .expect("tools/setup installs Python");
     output.status.success().then_some(()).ok_or_else(|| String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
-/// The largest difference of outputs, as a share of the largest.
+/// Returns the largest difference of the outputs, relative to the largest output.
 fn largest_error(runtime: &Runtime, data: &Path) -> Result<f64, String> {
     let inputs = runtime.inputs().map(|(name, _)| Ok((name, read(data, "in", name)?)));
     let inputs = inputs.collect::<Result<Vec<(&str, TensorData)>, String>>()?;
@@ -211,10 +215,10 @@ fn largest_error(runtime: &Runtime, data: &Path) -> Result<f64, String> {
             return Err(format!("'{name}' has shape {:?}, not {:?}", actual.shape(), expected.shape()));
         }
         let numbers = actual.to_f32().zip(expected.to_f32());
-        let (actual, expected) = numbers.ok_or_else(|| format!("'{name}' has other numbers than f32"))?;
+        let (actual, expected) = numbers.ok_or_else(|| format!("'{name}' has elements other than f32"))?;
         for (actual, expected) in actual.into_iter().zip(expected) {
             let apart = f64::from(actual - expected).abs();
-            // A number that is none is the largest difference, whatever comes behind it.
+            // NaN counts as an infinite difference.
             difference = if apart.is_nan() { f64::INFINITY } else { difference.max(apart) };
             largest = largest.max(f64::from(expected).abs());
         }

@@ -1,7 +1,9 @@
-//! Plans that are written as ONNX models run under ONNX Runtime and give what the original model gives.
+//! Plans exported as ONNX models give the outputs of the original model under ONNX Runtime; explicit plans run as bundles.
 
+use divi_codegen::Target;
 use divi_dialect::Operation;
 use divi_passes::{
+    bundle::{self, emit_bundle},
     canonicalize::canonicalize,
     cost::annotate_cost,
     export::{self, Counts, Recipes, write_model, write_stages},
@@ -11,6 +13,7 @@ use divi_passes::{
     partition::{self, partition},
 };
 use divi_planner::{Objective, plan::Limit};
+use divi_runtime::{Runtime, TensorData};
 use divi_test::{attribute, model, operation_name, walk};
 use melior::{Context, ir::Module};
 use std::{
@@ -22,28 +25,29 @@ use std::{
 
 const SEED: u64 = 11;
 
-/// The largest difference that rounding explains, as a share of the largest output.
+/// Maximum rounding error, relative to the largest output.
 const TOLERANCE: f64 = 1e-4;
 
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("stages").join(name);
     let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).expect("the target folder can be written");
+    fs::create_dir_all(&folder).expect("the target folder is writable");
     folder
 }
 
 fn python(script: &str, arguments: &[&Path]) -> String {
     let script = divi_test::repository().join("test").join(script);
-    let output = Command::new(divi_test::python()).arg(&script).args(arguments).output().expect("tools/setup makes it");
+    let output =
+        Command::new(divi_test::python()).arg(&script).args(arguments).output().expect("tools/setup installs Python");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).expect("names are ASCII")
 }
 
-/// How far outputs are apart, as a share of the largest, and how large that is.
+/// Returns the largest difference relative to the largest output, and the largest output.
 fn compare(original: &Path, other: &Path) -> (f64, f64) {
     let text = python("tests/stages/compare.py", &[original, other]);
     let (difference, largest) = text.trim().split_once(' ').expect("the script prints two numbers");
-    let number = |text: &str| text.parse().unwrap_or_else(|_| panic!("'{text}' is no number"));
+    let number = |text: &str| text.parse().unwrap_or_else(|_| panic!("'{text}' is not a number"));
     (number(difference), number(largest))
 }
 
@@ -52,31 +56,31 @@ fn export_options(seed: Option<u64>) -> export::Options {
 }
 
 fn imported<'c>(context: &'c Context, name: &str) -> Module<'c> {
-    let source = Source::open(&divi_test::models().join(name)).expect("the model is there");
+    let source = Source::open(&divi_test::models().join(name)).expect("the model is readable");
     let options = Options { ir_folder: divi_test::models(), ..Options::default() };
-    import(context, &source, &options).expect("the model is right").0
+    import(context, &source, &options).expect("the model is valid").0
 }
 
-/// Puts a model next to a file with its random weights, each where the model looks for it.
+/// Writes a model and the file with its random weights, at the offsets that the model refers to.
 fn write_original(module: &Module<'_>, name: &str, folder: &Path) {
-    fs::copy(divi_test::models().join(name), folder.join(name)).expect("the folder is ours");
+    fs::copy(divi_test::models().join(name), folder.join(name)).expect("the folder is writable");
     let recipes = Recipes::of(Operation::from(module));
-    let file = File::create(folder.join("weights.bin")).expect("the folder is ours");
+    let file = File::create(folder.join("weights.bin")).expect("the folder is writable");
     walk(module, &mut |operation| {
         let value = attribute(operation, "value").filter(|_| operation_name(operation) == "onnx.Constant");
         let external = value.and_then(|value| {
             let external = divi_dialect::ExternalAttribute::from_attribute(value)?;
-            Some((external, divi_dialect::tensor_type_of(divi_dialect::attr::of_type(value))?))
+            Some((external, divi_dialect::tensor_type_of(divi_dialect::attr::type_of(value))?))
         });
         let Some((external, ty)) = external.filter(|(external, _)| external.path() == "weights.bin") else { return };
         let mut bytes = vec![0; external.length() as usize];
         let recipe = recipes.find(external, ty.dtype).unwrap_or_else(|message| panic!("{message}"));
         recipe.fill(SEED, 0, &mut bytes);
-        file.write_all_at(&bytes, external.offset()).expect("the folder is ours");
+        file.write_all_at(&bytes, external.offset()).expect("the folder is writable");
     });
 }
 
-/// Plans of models, for each objective, give what the originals give with the same weights.
+/// Tests that plans of models for each objective give the outputs of the originals with the same weights.
 #[test]
 fn plans_of_models_run_stage_by_stage() {
     let pipeline = |name| (name, Objective::Pipeline, 1, 2);
@@ -114,7 +118,7 @@ fn plans_of_models_run_stage_by_stage() {
     }
 }
 
-/// Whole models with random weights give what the originals give with the same weights.
+/// Tests that exported models with random weights give the outputs of the originals with the same weights.
 #[test]
 fn models_run_with_random_weights() {
     for name in ["googlenet.onnx", "resnet50.onnx", "bert_base_128.onnx"] {
@@ -127,15 +131,15 @@ fn models_run_with_random_weights() {
         assert!(counts.random_weights > 50 && counts.weight_bytes > 20 << 20, "{name}: {counts:?}");
         let (difference, largest) = compare(&folder.join(name), &written);
         assert!(difference <= TOLERANCE, "{name}: outputs differ by {difference:e} of the largest");
-        // Neither explodes nor vanishes.
+        // Activations neither explode nor vanish.
         assert!((1e-2..1e3).contains(&largest), "{name} has outputs up to {largest:e}");
         fs::remove_dir_all(folder).unwrap();
     }
 }
 
-/// A model whose weights are not there is refused, and nothing is written.
+/// Tests that a model with missing weights is rejected, and that nothing is written.
 #[test]
-fn weights_must_be_there() {
+fn missing_weights_are_an_error() {
     let context = divi_test::context();
     let module = imported(&context, "resnet18.onnx");
     let folder = folder("missing");
@@ -144,18 +148,18 @@ fn weights_must_be_there() {
         divi_test::with_diagnostics(&context, || write_model(raw, &folder.join("written.onnx"), &export_options(None)));
     assert!(outcome.is_err());
     assert!(messages.contains("'onnx.Constant' op 'conv1.weight' refers to '"), "{messages}");
-    assert!(messages.contains("which is not there") && messages.contains("--weights=random:SEED"), "{messages}");
+    assert!(messages.contains("which does not exist") && messages.contains("--weights=random:SEED"), "{messages}");
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
 }
 
-/// Two stages behind each other, and two beside each other that share a weight, on two devices.
+/// Two stages in sequence, and two in parallel that share a weight, on two devices.
 const DIAMOND: &str = include_str!("stages/diamond.mlir");
 
-/// The same without a plan.
+/// The same model without a plan.
 const DIAMOND_MODEL: &str = include_str!("stages/diamond-model.mlir");
 
-/// Four queued inputs in two batches: the first and the last, and those between; the batch is merged behind a dimension on its
-/// way out.
+/// Four queued inputs in two batches: the first and the last, and those in between; in the result, the batch is merged into
+/// another dimension.
 const QUEUE: &str = include_str!("stages/queue.mlir");
 
 const QUEUE_MODEL: &str = include_str!("stages/queue-model.mlir");
@@ -185,10 +189,10 @@ fn plans_run_stage_by_stage() {
         assert_eq!(counts.models, models);
         let (difference, _) = compare(&original, &stages);
         assert!(difference <= TOLERANCE, "{name}: outputs differ by {difference:e} of the largest");
-        // A weight that two stages read is there once.
+        // A weight that two stages read is stored once.
         let expected = if name == "diamond" { 16384 } else { 0 };
         assert_eq!((counts.weight_bytes, counts.random_weights), (expected, usize::from(expected > 0)));
-        // The same input, the same bytes: a folder of ours is replaced.
+        // Output is deterministic, and an earlier output folder is replaced.
         let before = contents(&stages);
         write_text(&context, plan, |module| write_stages(module, &stages, &options, &[("plan.json", b"{}")]));
         assert!(before == contents(&stages) && before.len() >= models + 2);
@@ -196,19 +200,50 @@ fn plans_run_stage_by_stage() {
     }
 }
 
-/// The files of a folder and below, with what is in them.
+/// Slices and gathers on an axis behind others move one part per row, not the tensor as a whole.
+#[test]
+fn queued_plans_run_as_bundles() {
+    let context = divi_test::context();
+    let bundle = folder("queue-bundle").join("bundle");
+    let module = divi_test::parse(&context, QUEUE.as_bytes()).unwrap_or_else(|messages| panic!("{messages}"));
+    let options = bundle::Options {
+        model: "queue".to_owned(),
+        target: Target::named("native").unwrap(),
+        ir_folder: PathBuf::new(),
+        random_seed: None,
+    };
+    let (outcome, messages) =
+        divi_test::with_diagnostics(&context, || emit_bundle(Operation::from(&module), &bundle, &options));
+    outcome.unwrap_or_else(|_| panic!("{messages}"));
+    let runtime = Runtime::load(&bundle, divi_runtime::Options::default()).unwrap();
+    let x: Vec<f32> = (0..24_u8).map(|i| f32::from(i) / 16.0).collect();
+    let outputs = runtime.run(&[("x", TensorData::from_f32(&[4, 6], &x).unwrap().view())]).unwrap();
+    // The model of queue-model.mlir: y is the transposed -exp(x), z its columns 2 and 0.
+    let y = |row: usize, column: usize| -x[column * 6 + row].exp();
+    let expected = [
+        (0..24).map(|i| y(i / 4, i % 4)).collect::<Vec<_>>(),
+        (0..12).map(|i| y(i / 2, [2, 0][i % 2])).collect::<Vec<_>>(),
+    ];
+    for ((name, output), expected) in outputs.iter().zip(&expected) {
+        let output = output.to_f32().unwrap();
+        let is_close = |(a, b): (&f32, &f32)| (a - b).abs() <= 1e-5 * b.abs();
+        assert!(output.iter().zip(expected).all(is_close), "{name}: {output:?} instead of {expected:?}");
+    }
+}
+
+/// Returns the files of a folder, recursively, with their contents.
 fn contents(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
-    let entries = fs::read_dir(folder).expect("the folder is there").flatten();
+    let entries = fs::read_dir(folder).expect("the folder is readable").flatten();
     let mut entries: Vec<_> = entries.map(|entry| entry.path()).collect();
     entries.sort();
     let read = |path: PathBuf| match path.is_dir() {
         true => contents(&path),
-        false => vec![(path.clone(), fs::read(&path).expect("the file is there"))],
+        false => vec![(path.clone(), fs::read(&path).expect("the file is readable"))],
     };
     entries.into_iter().flat_map(read).collect()
 }
 
-/// An output that nothing computes is a constant of the entry function.
+/// Tests that a constant output becomes a launch without inputs.
 #[test]
 fn constants_may_be_outputs() {
     let context = divi_test::context();
@@ -234,7 +269,7 @@ fn constants_may_be_outputs() {
 }
 
 #[test]
-fn the_description_says_how_stages_are_run() {
+fn the_description_lists_stages_and_steps() {
     let context = divi_test::context();
     let stages = folder("description").join("stages");
     write_text(&context, DIAMOND, |module| write_stages(module, &stages, &export_options(Some(SEED)), &[]));
@@ -268,9 +303,9 @@ fn the_description_says_how_stages_are_run() {
     assert_eq!(fs::read_to_string(stages.join("stages.json")).unwrap(), expected);
 }
 
-/// What cannot be written is said, and what is there stays.
+/// Tests the error messages, and that existing files are kept.
 #[test]
-fn errors_say_what_cannot_be_written() {
+fn errors_name_the_cause() {
     let context = divi_test::context();
     let folder = folder("errors");
     let fail = |text: &str, target: &str, options: &export::Options, expected: &str| {
@@ -287,10 +322,10 @@ fn errors_say_what_cannot_be_written() {
     fs::create_dir_all(folder.join("half/stages")).unwrap();
     fail(DIAMOND, "half", &random, "'stages' is in it, which divi did not write");
     fail(DIAMOND, "new", &export_options(None), "'onnx.Constant' op 'w' refers to");
-    fail(DIAMOND_MODEL, "new", &random, "'onnx.MatMul' op is no step of a plan");
+    fail(DIAMOND_MODEL, "new", &random, "'onnx.MatMul' op is not a step of a plan");
     let linalg = DIAMOND.replace("\"onnx.Tanh\"(%y) {onnx_node_name = \"right\"}", "\"math.tanh\"(%y)");
     context.set_allow_unregistered_dialects(true);
-    fail(&linalg, "new", &random, "'math.tanh' op is no operator of ONNX");
+    fail(&linalg, "new", &random, "'math.tanh' op is not an ONNX operator");
     let indices = DIAMOND_MODEL.replace("return %5, %1", "%i = onnx.Constant #divi.external<\"ids.bin\", offset = 0, length = 800> : tensor<100xi64> {onnx_node_name = \"ids\"}\n  %6 = \"onnx.Gather\"(%x, %i) {axis = 1 : si64} : (tensor<2x64xf32>, tensor<100xi64>) -> tensor<2x100xf32>\n  return %5, %1");
     let module = divi_test::parse(&context, indices.as_bytes()).unwrap();
     let raw = Operation::from(&module);
@@ -306,7 +341,7 @@ fn errors_say_what_cannot_be_written() {
     assert_eq!(fs::read_to_string(folder.join("other/thesis.txt")).unwrap(), "precious");
 }
 
-/// Weights that are there are copied as they are.
+/// Tests that existing weights are copied unchanged.
 #[test]
 fn weights_are_copied() {
     let context = divi_test::context();
@@ -316,7 +351,7 @@ fn weights_are_copied() {
     let options = export::Options { ir_folder: folder.clone(), ..export::Options::default() };
     write_text(&context, DIAMOND, |module| write_stages(module, &folder.join("stages"), &options, &[]));
     assert_eq!(fs::read(folder.join("stages/stages/weights.bin")).unwrap(), bytes);
-    // Or referred to.
+    // Or referenced.
     let referring = export::Options { referenced: Some(folder.clone()), ..options.clone() };
     let file = folder.join("referring.onnx");
     let counts = write_text(&context, DIAMOND_MODEL, |module| write_model(module, &file, &referring));

@@ -1,7 +1,7 @@
-//! A device kind from outside the workspace's crates: an interpreter of graphs with an executable format of its own. A model goes from
-//! ONNX through planning and compilation to a run on `cpu` and `toy` devices, by public interfaces alone.
+//! A device kind defined outside the workspace's crates: an interpreter of graphs with its own executable format. A model is
+//! planned, compiled and run on `cpu` and `toy` devices through public interfaces only.
 
-#![allow(clippy::unwrap_used, reason = "a test fails where something is missing")]
+#![allow(clippy::unwrap_used, reason = "a test fails if something is missing")]
 
 #[path = "toy_backend/backend.rs"]
 mod backend;
@@ -27,7 +27,7 @@ use std::{
     sync::{Arc, Once},
 };
 
-/// A CPU, and a toy that is faster at everything that it can run.
+/// A CPU, and a toy that is faster at everything it supports.
 const SYSTEM: &str = r#"
 [[device]]
 id = "cpu0"
@@ -67,7 +67,7 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// `relu(x * w + b) * b`, with a product of matrices.
+/// Returns the model `relu(x * w + b) * b`, with a matrix product.
 fn network() -> Vec<u8> {
     let floats = |count: i64, step: f32| {
         (0..count).flat_map(|i| ((i % 7) as f32 * step - 0.5).to_le_bytes()).collect::<Vec<u8>>()
@@ -94,7 +94,7 @@ fn settings(folder: &Path, system: &str, pins: &[&str]) -> Settings {
     Settings { plan, ..Settings::single(path.to_str().unwrap()) }
 }
 
-/// Compiles the network without fusion. The error has the messages.
+/// Compiles the network without fusion. The error has the diagnostics.
 fn compiled(folder: &Path, settings: &Settings) -> Result<PathBuf, String> {
     let context = context();
     let (module, _) = import_bytes(&context, "toy.onnx", network().into()).map_err(|error| error.to_string())?;
@@ -125,7 +125,7 @@ fn a_model_runs_on_a_cpu_and_a_toy() {
     let on_toy = description.stages.iter().find(|stage| description.devices[stage.device].kind == "toy").unwrap();
     assert_eq!(on_toy.constants.len(), 1);
 
-    // The same model on the CPU alone computes the same bits: the interpreter rounds each operator as ONNX's does.
+    // The result is bitwise equal to that of the CPU alone: the interpreter rounds each operator as ONNX's does.
     let alone = folder("alone");
     let cpu = &SYSTEM[..SYSTEM.find("[[device]]\nid = \"toy0\"").unwrap()];
     let expected = outputs(&compiled(&alone, &settings(&alone, cpu, &[])).unwrap());
@@ -137,7 +137,7 @@ fn drivers() -> Drivers {
 }
 
 #[test]
-fn plans_leave_to_others_what_a_toy_cannot_run() {
+fn unsupported_tasks_are_planned_on_other_devices() {
     register();
     let free = folder("free");
     let description = Bundle::read_for(&compiled(&free, &settings(&free, SYSTEM, &[])).unwrap(), &drivers()).unwrap();
@@ -150,7 +150,7 @@ fn plans_leave_to_others_what_a_toy_cannot_run() {
     assert!(error.contains("1 task cannot run on @toy0: MatMul (no code for this operator)"), "{error}");
     assert!(error.contains("'node_product' is pinned to @toy0, and excluded from there"), "{error}");
 
-    // A device that no code can be generated for is left idle, with the reason.
+    // A device without code generation is left idle, with a reason.
     let old = folder("old");
     let system = SYSTEM.replace("toy1", "toy0");
     let description = Bundle::read_for(&compiled(&old, &settings(&old, &system, &[])).unwrap(), &drivers()).unwrap();
@@ -158,7 +158,7 @@ fn plans_leave_to_others_what_a_toy_cannot_run() {
 }
 
 #[test]
-fn the_verifier_knows_the_kind() {
+fn the_verifier_accepts_the_kind() {
     register();
     let context = context();
     let text = "module { divi.device @toy0 {kind = \"toy\", memory = 1 : i64} }";

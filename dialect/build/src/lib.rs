@@ -1,4 +1,4 @@
-//! How build scripts turn TableGen and C++ into a library: shared by every crate that has some of either.
+//! Helpers for build scripts of crates that compile TableGen or C++.
 
 use std::{
     env, fs,
@@ -6,7 +6,10 @@ use std::{
     process::Command,
 };
 
-/// Where LLVM and MLIR are, from the variable that `mlir-sys` reads too.
+/// Returns the installation prefix of LLVM and MLIR, from the environment variable that `mlir-sys` also reads.
+///
+/// # Panics
+/// If the variable is unset or the prefix has no `mlir-tblgen`.
 pub fn llvm_prefix() -> PathBuf {
     println!("cargo:rerun-if-env-changed=MLIR_SYS_220_PREFIX");
     let prefix =
@@ -16,7 +19,7 @@ pub fn llvm_prefix() -> PathBuf {
     prefix
 }
 
-/// Cargo's output directory of the crate being built.
+/// Returns Cargo's output directory (`OUT_DIR`) of the crate being built.
 pub fn out_dir() -> PathBuf {
     env::var_os("OUT_DIR").expect("cargo sets OUT_DIR for build scripts").into()
 }
@@ -26,11 +29,11 @@ pub fn tablegen(file: &str, output: &str, arguments: &[&str]) {
     run_tablegen("mlir-tblgen", file, output, arguments);
 }
 
-/// Returns all records of `td/{file}` as JSON, by TableGen's `--dump-json`.
+/// Returns all records of `td/{file}` as JSON, the output of TableGen's `--dump-json`.
 pub fn tablegen_records(file: &str) -> String {
     let output = format!("{file}.json");
     run_tablegen("llvm-tblgen", file, &output, &["--dump-json"]);
-    fs::read_to_string(out_dir().join(output)).expect("TableGen has written it")
+    fs::read_to_string(out_dir().join(output)).expect("TableGen has written the file")
 }
 
 fn run_tablegen(program: &str, file: &str, output: &str, arguments: &[&str]) {
@@ -49,7 +52,7 @@ fn run_tablegen(program: &str, file: &str, output: &str, arguments: &[&str]) {
     assert!(status.success(), "{program} failed on td/{file}");
 }
 
-/// A C++ build with the flags that MLIR's headers need; headers come from `cpp/` and the output directory.
+/// Returns a C++ build with the flags that MLIR's headers need. Include directories are `cpp/` and the output directory.
 pub fn cxx() -> cc::Build {
     println!("cargo:rerun-if-changed=cpp");
     let mut build = cc::Build::new();
@@ -65,24 +68,24 @@ pub fn cxx() -> cc::Build {
         .flag("-fvisibility-inlines-hidden")
         .flag("-Wall")
         .flag("-Wno-unused-parameter")
-        // As Debian's LLVM is compiled: with assertions, some of its classes have another layout.
+        // Must match Debian's LLVM: assertions change the layout of some of its classes.
         .define("NDEBUG", None)
         .define("_GNU_SOURCE", None)
         .define("__STDC_CONSTANT_MACROS", None)
         .define("__STDC_FORMAT_MACROS", None)
         .define("__STDC_LIMIT_MACROS", None)
-        // Generated code is large and hardly runs: more would take longer to compile than it gains.
+        // Generated code is large and not performance-critical; higher levels only increase compile time.
         .opt_level(if is_optimized() { 1 } else { 0 })
         .debug(false);
     build
 }
 
-/// True if the crate that is built is optimized.
+/// Returns true if the crate being built is optimized.
 fn is_optimized() -> bool {
     env::var("OPT_LEVEL").is_ok_and(|level| level != "0")
 }
 
-/// Compiles `files` into `lib{name}.a`, unless it is there and newer than they and the `headers` they include.
+/// Compiles `files` into `lib{name}.a`, unless the archive exists and is newer than `files` and the `headers` they include.
 pub fn compile_if_stale(name: &str, files: &[PathBuf], headers: &[PathBuf]) {
     let modified = |path: &Path| fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
     let archive = modified(&out_dir().join(format!("lib{name}.a")));
@@ -95,12 +98,12 @@ pub fn compile_if_stale(name: &str, files: &[PathBuf], headers: &[PathBuf]) {
     }
 }
 
-/// Debian ships MLIR's C API as static libraries only, but `mlir-sys` asks for a shared one. A linker script of that
-/// name stands in: it takes the C API from the archives and MLIR itself from the shared library.
+/// Links MLIR's C API. Debian ships it as static libraries only, but `mlir-sys` links a shared `libMLIR-C.so`; a linker
+/// script of that name links the C API from the archives and MLIR itself from its shared library.
 pub fn link_mlir_c_api() {
     let prefix = llvm_prefix();
     let mut archives: Vec<String> = fs::read_dir(prefix.join("lib"))
-        .expect("LLVM has a lib folder")
+        .expect("LLVM's prefix has a lib directory")
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
         .filter_map(|name| Some(name.strip_prefix("libMLIRCAPI")?.strip_suffix(".a")?.to_owned()))
         .collect();
@@ -114,13 +117,13 @@ pub fn link_mlir_c_api() {
     println!("cargo:rustc-link-search=native={}", prefix.join("lib").display());
 }
 
-/// For what is finally linked: finds MLIR's shared library at run time.
+/// Adds the directory of MLIR's shared library to the run path of the crate's binaries.
 pub fn link_shared_mlir() {
     println!("cargo:rustc-link-arg=-Wl,-rpath,{}", llvm_prefix().join("lib").display());
 }
 
-/// For what is finally linked: finds the HiGHS that tools/setup installs at run time. One compiled from source is
-/// static.
+/// Adds the directory of the HiGHS library that tools/setup installs to the run path of the crate's binaries. Without that
+/// installation HiGHS is compiled from source and linked statically.
 pub fn link_shared_highs() {
     if let Ok(folder) = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.highs/lib").canonicalize() {
         println!("cargo:rerun-if-changed={}", folder.display());

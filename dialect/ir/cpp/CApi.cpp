@@ -1,4 +1,4 @@
-// What Rust needs of the two dialects beyond MLIR's own C API.
+// C API of the two dialects: constructors and accessors of their attributes and types, beyond MLIR's own C API.
 
 #include "Divi.h"
 #include "Onnx.h"
@@ -11,7 +11,8 @@
 using namespace mlir;
 using namespace divi;
 
-/// ONNX packs elements below a byte, the first in the low bits; MLIR gives each a byte. Zero where both agree.
+/// Returns the width in bits of elements that ONNX packs into bytes (first element in the low bits) while MLIR stores one
+/// per byte; 0 for elements whose layout is the same in both.
 static unsigned packedWidth(Type element) {
   unsigned width = element.isIntOrFloat() ? element.getIntOrFloatBitWidth() : 0;
   return width < 8 && !element.isInteger(1) ? width : 0;
@@ -22,7 +23,7 @@ extern "C" {
 MLIR_DEFINE_CAPI_DIALECT_REGISTRATION(Divi, divi, divi::DiviDialect)
 MLIR_DEFINE_CAPI_DIALECT_REGISTRATION(Onnx, onnx, divi::onnx::ONNXDialect)
 
-/// Null, with a diagnostic at `location`, if the parts do not fit together.
+/// Returns null and emits a diagnostic at `location` if verification fails.
 MlirAttribute diviExternalAttrGetChecked(MlirLocation location, MlirType type, MlirStringRef path, uint64_t offset,
                                          uint64_t length) {
   Location loc = unwrap(location);
@@ -41,7 +42,7 @@ uint64_t diviExternalAttrGetLength(MlirAttribute attribute) {
   return cast<ExternalAttr>(unwrap(attribute)).getLength();
 }
 
-/// One entry for each device and batch size. Null, with a diagnostic at `location`, if they are not well-formed.
+/// Takes one entry per device and batch size. Returns null and emits a diagnostic at `location` if verification fails.
 MlirAttribute diviCostAttrGetChecked(MlirLocation location, intptr_t count, const MlirStringRef *devices,
                                      const int64_t *batches, const double *micros) {
   Location loc = unwrap(location);
@@ -69,7 +70,7 @@ double diviCostAttrGetMicros(MlirAttribute attribute, intptr_t index) {
   return cast<CostAttr>(unwrap(attribute)).getMicros()[index].getValueAsDouble();
 }
 
-/// Null, with a diagnostic, if it is not well-formed.
+/// Returns null and emits a diagnostic at `location` if verification fails.
 MlirAttribute diviBatchAttrGetChecked(MlirLocation location, MlirStringRef device, double start, intptr_t count,
                                       const int64_t *inputs) {
   Location loc = unwrap(location);
@@ -91,7 +92,7 @@ int64_t diviBatchAttrGetInput(MlirAttribute attribute, intptr_t index) {
   return cast<BatchAttr>(unwrap(attribute)).getInputs()[index];
 }
 
-/// Null, with a diagnostic, if it is not well-formed.
+/// Returns null and emits a diagnostic at `location` if verification fails.
 MlirAttribute diviMoveAttrGetChecked(MlirLocation location, int64_t index, MlirStringRef from, MlirStringRef to,
                                      double start, double end) {
   Location loc = unwrap(location);
@@ -124,7 +125,7 @@ MlirType diviOnnxSeqTypeGet(MlirType element) {
 MlirType diviOnnxOptTypeGet(MlirType element) {
   return wrap(Type(onnx::OptType::get(unwrap(element).getContext(), unwrap(element))));
 }
-/// The element type of a sequence or optional; null for other types.
+/// Returns the element type of a sequence or optional; null for other types.
 MlirType diviOnnxContainedTypeGet(MlirType type) {
   if (auto sequence = dyn_cast<onnx::SeqType>(unwrap(type)))
     return wrap(sequence.getElementType());
@@ -137,7 +138,7 @@ bool diviTypeIsAOnnxString(MlirType type) { return isa<onnx::StringType>(unwrap(
 void diviEmitError(MlirLocation location, MlirStringRef message) { emitError(unwrap(location)) << unwrap(message); }
 void diviEmitWarning(MlirLocation location, MlirStringRef message) { emitWarning(unwrap(location)) << unwrap(message); }
 
-/// Elements from bytes laid out as in ONNX's raw_data; they are copied.
+/// Creates elements from a copy of bytes in the layout of ONNX's raw_data.
 MlirAttribute diviDenseElementsGet(MlirType type, const uint8_t *bytes, size_t length) {
   auto tensor = cast<RankedTensorType>(unwrap(type));
   Type element = tensor.getElementType();
@@ -156,7 +157,7 @@ MlirAttribute diviDenseElementsGet(MlirType type, const uint8_t *bytes, size_t l
   return wrap(Attribute(DenseElementsAttr::getFromRawBuffer(tensor, raw)));
 }
 
-/// Bytes of an elements attribute in ONNX's layout; -1 where it has none to read.
+/// Returns the size in bytes of an elements attribute in ONNX's layout; -1 if its elements cannot be read as bytes.
 int64_t diviElementsGetByteLength(MlirAttribute attribute) {
   auto elements = dyn_cast<ElementsAttr>(unwrap(attribute));
   if (!elements || !elements.getShapedType().hasStaticShape())
@@ -175,6 +176,7 @@ int64_t diviElementsGetByteLength(MlirAttribute attribute) {
   return elements.getNumElements() * (element.isInteger(1) ? 1 : element.getIntOrFloatBitWidth() / 8);
 }
 
+/// Copies the elements in ONNX's layout; `length` is the result of `diviElementsGetByteLength`.
 void diviElementsCopyBytes(MlirAttribute attribute, uint8_t *bytes, size_t length) {
   if (auto resource = dyn_cast<DenseResourceElementsAttr>(unwrap(attribute))) {
     ArrayRef<char> data = resource.getRawHandle().getBlob()->getData();

@@ -1,4 +1,4 @@
-// The `divi` dialect in C++; td/Divi.td describes it.
+// C++ declarations of the `divi` dialect, documented in td/Divi.td.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// Attributes of the `divi` dialect, and the checks of those that other dialects' operators carry.
+// Attributes of the `divi` dialect, and verifiers of the discardable `divi.*` attributes on operations of any dialect.
 
 #include "Divi.h"
 
@@ -30,9 +30,10 @@ void DiviDialect::initialize() {
 // #divi.external
 //===----------------------------------------------------------------------===//
 
+/// Returns the width of an element in a file; nullopt for types without a fixed width.
 static std::optional<uint64_t> bitWidth(Type type) {
   if (type.isInteger(1))
-    return 8; // ONNX stores a byte a bool.
+    return 8; // ONNX stores one byte per bool.
   if (type.isIntOrFloat())
     return type.getIntOrFloatBitWidth();
   if (auto complex = dyn_cast<ComplexType>(type))
@@ -69,7 +70,7 @@ LogicalResult ExternalAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 // #divi.cost
 //===----------------------------------------------------------------------===//
 
-/// The shortest decimal that reads back as the same number, always with a point so that it lexes as a float.
+/// Prints the shortest decimal that parses to the same number, always with a point so that it lexes as a float.
 static void printNumber(raw_ostream &os, double value) {
   char buffer[32];
   // The shortest form of a double takes at most 24 characters.
@@ -142,7 +143,7 @@ LogicalResult CostAttr::verify(function_ref<InFlightDiagnostic()> emitError, Arr
     double time = micros[i].getValueAsDouble();
     if (!(time >= 0) || std::isinf(time))
       return emitError() << "#divi.cost has a time for " << devices[i]
-                         << " that is negative or not finite: leave a device out that does not support the task";
+                         << " that is negative or not finite: omit devices that do not support the task";
     if (!seen.insert({devices[i], batches[i]}).second)
       return emitError() << "#divi.cost gives batch size " << batches[i] << " twice for " << devices[i];
   }
@@ -185,11 +186,11 @@ LogicalResult BatchAttr::verify(function_ref<InFlightDiagnostic()> emitError, Fl
   if (!(time >= 0) || std::isinf(time))
     return emitError() << "#divi.batch has a start that is negative or not finite";
   if (inputs.empty())
-    return emitError() << "#divi.batch has no inputs: leave it out";
+    return emitError() << "#divi.batch has no inputs: remove it";
   for (auto [before, after] : llvm::zip(inputs, inputs.drop_front()))
     if (before >= after)
-      return emitError() << "#divi.batch has input " << after << " behind input " << before
-                         << ": each is named once, in increasing order";
+      return emitError() << "#divi.batch has input " << after << " after input " << before
+                         << ": inputs must be strictly increasing";
   if (inputs.front() < 0)
     return emitError() << "#divi.batch has input " << inputs.front() << ": inputs are counted from 0";
   return success();
@@ -227,9 +228,9 @@ void MoveAttr::print(AsmPrinter &printer) const {
 LogicalResult MoveAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t index, FlatSymbolRefAttr from,
                                FlatSymbolRefAttr to, FloatAttr start, FloatAttr end) {
   if (index < 0)
-    return emitError() << "#divi.move is of result " << index << ": results are counted from 0";
+    return emitError() << "#divi.move has index " << index << ": indices start at 0";
   if (from == to)
-    return emitError() << "#divi.move goes from " << from << " to itself: leave it out";
+    return emitError() << "#divi.move moves a tensor from " << from << " to itself: remove it";
   double first = start.getValueAsDouble(), last = end.getValueAsDouble();
   if (!(first >= 0) || !(last >= first) || std::isinf(last))
     return emitError() << "#divi.move has a start that is negative, or an end that is before it or not finite";
@@ -237,19 +238,19 @@ LogicalResult MoveAttr::verify(function_ref<InFlightDiagnostic()> emitError, int
 }
 
 //===----------------------------------------------------------------------===//
-// Attributes on operators of any dialect
+// Attributes on operations of any dialect
 //===----------------------------------------------------------------------===//
 
-/// The device that an attribute names is one of the module.
+/// Verifies that the device that an attribute names is declared in the module.
 static LogicalResult verifyIsDevice(Operation *op, StringRef attribute, FlatSymbolRefAttr device) {
   if (isa_and_present<DeviceOp>(SymbolTable::lookupNearestSymbolFrom(op, device)))
     return success();
   return op->emitOpError() << "attribute '" << attribute << "' names " << device
-                           << ", which is no divi.device of this module: declare it with 'divi.device " << device
+                           << ", which is not a divi.device of this module: declare it with 'divi.device " << device
                            << " {kind = …, memory = …}'";
 }
 
-/// `divi.device` and `divi.pin` name a device of the module.
+/// Verifies `divi.device`, `divi.pin` and `divi.resident`, which name a device of the module.
 static LogicalResult verifyDeviceReference(Operation *op, NamedAttribute attribute) {
   auto device = dyn_cast<FlatSymbolRefAttr>(attribute.getValue());
   if (!device)
@@ -258,7 +259,7 @@ static LogicalResult verifyDeviceReference(Operation *op, NamedAttribute attribu
   return verifyIsDevice(op, attribute.getName().getValue(), device);
 }
 
-/// `divi.exclude` lists devices of the module.
+/// Verifies `divi.exclude`, a list of devices of the module.
 static LogicalResult verifyExclude(Operation *op, StringRef name, Attribute value) {
   auto devices = dyn_cast<ArrayAttr>(value);
   if (!devices || !llvm::all_of(devices, llvm::IsaPred<FlatSymbolRefAttr>))
@@ -269,7 +270,7 @@ static LogicalResult verifyExclude(Operation *op, StringRef name, Attribute valu
   return success();
 }
 
-/// `divi.batches` are launches on devices of the module, of each queued input at most one.
+/// Verifies `divi.batches`: launches on devices of the module, at most one for each queued input.
 static LogicalResult verifyBatches(Operation *op, StringRef name, Attribute value) {
   auto batches = dyn_cast<ArrayAttr>(value);
   if (!batches || !llvm::all_of(batches, llvm::IsaPred<BatchAttr>))
@@ -288,8 +289,8 @@ static LogicalResult verifyBatches(Operation *op, StringRef name, Attribute valu
   return success();
 }
 
-/// `divi.moves` are of what the operation computes, or of a function's arguments; `divi.copies` of its parameters, which
-/// count as one. Each goes once from one device to another.
+/// Verifies `divi.moves` (transfers of the operation's results, or of a function's arguments) and `divi.copies` (transfers
+/// of its parameters, which all have index 0). An index moves at most once between two devices.
 static LogicalResult verifyMoves(Operation *op, StringRef name, Attribute value) {
   auto moves = dyn_cast<ArrayAttr>(value);
   if (!moves || !llvm::all_of(moves, llvm::IsaPred<MoveAttr>))
@@ -300,21 +301,26 @@ static LogicalResult verifyMoves(Operation *op, StringRef name, Attribute value)
   auto function = dyn_cast<FunctionOpInterface>(op);
   bool copies = name == "divi.copies";
   int64_t count = copies ? 1 : function ? function.getNumArguments() : op->getNumResults();
-  StringRef what = copies ? "parameters" : function ? "argument" : "result";
+  std::string what = copies ? "the parameters" : function ? "argument " : "result ";
   llvm::SmallDenseSet<std::tuple<int64_t, Attribute, Attribute>> seen;
   for (auto move : moves.getAsRange<MoveAttr>()) {
     if (failed(verifyIsDevice(op, name, move.getFrom())) || failed(verifyIsDevice(op, name, move.getTo())))
       return failure();
+    if (copies && move.getIndex() != 0)
+      return op->emitOpError() << "attribute '" << name << "' has index " << move.getIndex()
+                               << ": the parameters of an operation have index 0";
     if (move.getIndex() >= count)
-      return op->emitOpError() << "attribute '" << name << "' moves " << what << ' ' << move.getIndex() << ", but there "
+      return op->emitOpError() << "attribute '" << name << "' moves " << what << move.getIndex() << ", but there "
                                << (count == 1 ? "is " : "are ") << count << ", counted from 0";
     if (!seen.insert({move.getIndex(), move.getFrom(), move.getTo()}).second)
-      return op->emitOpError() << "attribute '" << name << "' moves " << what << ' ' << move.getIndex() << " from "
+      return op->emitOpError() << "attribute '" << name << "' moves "
+                               << (copies ? what : what + std::to_string(move.getIndex())) << " from "
                                << move.getFrom() << " to " << move.getTo() << " twice";
   }
   return success();
 }
 
+/// Verifies that an attribute is present and has type `AttrT`, described by `expected`.
 template <typename AttrT>
 static LogicalResult verifyKind(Operation *op, StringRef name, Attribute value, StringRef expected) {
   if (isa_and_present<AttrT>(value))
@@ -325,11 +331,11 @@ static LogicalResult verifyKind(Operation *op, StringRef name, Attribute value, 
   return diagnostic << ", is " << value;
 }
 
-/// `divi.cost` gives times on devices of the module.
+/// Verifies `divi.cost`: times on devices of the module.
 static LogicalResult verifyCost(Operation *op, StringRef name, Attribute value) {
   if (failed(verifyKind<CostAttr>(op, name, value, "a #divi.cost")))
     return failure();
-  // The entries of a device are together.
+  // Entries of one device are adjacent.
   FlatSymbolRefAttr checked;
   for (FlatSymbolRefAttr device : cast<CostAttr>(value).getDevices()) {
     if (device != checked && failed(verifyIsDevice(op, name, device)))
@@ -339,8 +345,8 @@ static LogicalResult verifyCost(Operation *op, StringRef name, Attribute value) 
   return success();
 }
 
-/// Checks the proof of a certificate's bound: unknown in old ones. Beside a solver's word there may be a weaker bound that is
-/// verified.
+/// Verifies the proof of a certificate's bound; certificates of older versions have none. With proof "solver" there may
+/// be a weaker bound that was verified.
 static LogicalResult verifyProof(Operation *op, DictionaryAttr plan, double bound) {
   StringRef proof = "solver";
   if (Attribute value = plan.get("proof")) {
@@ -364,7 +370,7 @@ static LogicalResult verifyProof(Operation *op, DictionaryAttr plan, double boun
   return success();
 }
 
-/// The certificate: what was minimised, what came out, and how good that is.
+/// Verifies the certificate: objective, value, bound and gap of a plan.
 static LogicalResult verifyPlan(Operation *op, Attribute value) {
   if (!isa<ModuleOp>(op))
     return op->emitOpError("attribute 'divi.plan' belongs on the module");
@@ -381,14 +387,14 @@ static LogicalResult verifyPlan(Operation *op, Attribute value) {
   if (objective != "latency" && objective != "batch" && objective != "pipeline")
     return op->emitOpError() << "attribute 'divi.plan.objective' is \"" << objective
                              << "\": it must be latency, batch or pipeline";
-  double found = plan.getAs<FloatAttr>("value").getValueAsDouble();
+  double achieved = plan.getAs<FloatAttr>("value").getValueAsDouble();
   double bound = plan.getAs<FloatAttr>("bound").getValueAsDouble();
-  if (bound > found)
+  if (bound > achieved)
     return op->emitOpError() << "attribute 'divi.plan' has a bound above its value: no plan can be better than its bound";
   return verifyProof(op, plan, bound);
 }
 
-/// How many tasks each device's times were measured, interpolated and estimated for.
+/// Verifies `divi.costs`: the number of tasks whose time on each device was measured, interpolated and estimated.
 static LogicalResult verifyCosts(Operation *op, Attribute value) {
   if (!isa<ModuleOp>(op))
     return op->emitOpError("attribute 'divi.costs' belongs on the module");
@@ -407,7 +413,7 @@ static LogicalResult verifyCosts(Operation *op, Attribute value) {
   return success();
 }
 
-/// What transfers on one bus do to each other.
+/// Verifies `divi.contention`, the model of concurrent transfers on one bus.
 static LogicalResult verifyContention(Operation *op, Attribute value) {
   if (!isa<ModuleOp>(op))
     return op->emitOpError("attribute 'divi.contention' belongs on the module");
@@ -417,7 +423,7 @@ static LogicalResult verifyContention(Operation *op, Attribute value) {
   return op->emitOpError() << "attribute 'divi.contention' must be \"off\", \"exclusive\" or \"shared\", is " << value;
 }
 
-/// What limits a task on each device.
+/// Verifies `divi.bound`, the bottleneck of a task on each device.
 static LogicalResult verifyBound(Operation *op, Attribute value) {
   auto devices = dyn_cast<DictionaryAttr>(value);
   if (!devices)
@@ -433,7 +439,7 @@ static LogicalResult verifyBound(Operation *op, Attribute value) {
   return success();
 }
 
-/// A number that is not negative: what it counts, and an example.
+/// Verifies a nonnegative 64-bit count of `what`; the message shows `example`.
 static LogicalResult verifyCount(Operation *op, StringRef name, Attribute value, StringRef what, StringRef example) {
   auto count = dyn_cast<IntegerAttr>(value);
   if (count && count.getType().isInteger(64) && count.getInt() >= 0)
@@ -453,7 +459,7 @@ LogicalResult DiviDialect::verifyOperationAttribute(Operation *op, NamedAttribut
     return verifyPlan(op, value);
   if (name == "divi.start" || name == "divi.end") {
     auto time = dyn_cast<FloatAttr>(value);
-    if (!time || !time.getType().isF64() || !(time.getValueAsDouble() >= 0))
+    if (!time || !time.getType().isF64() || !(time.getValueAsDouble() >= 0) || time.getValue().isInfinity())
       return op->emitOpError() << "attribute '" << name << "' must be a time in microseconds, as in 120.5 : f64; it is "
                                << value;
     return success();
@@ -475,7 +481,7 @@ LogicalResult DiviDialect::verifyOperationAttribute(Operation *op, NamedAttribut
   if (name == "divi.inputs")
     return verifyKind<DenseI64ArrayAttr>(op, name, value, "a list of inputs, as in array<i64: 0, 1>");
   if (name == "divi.stage")
-    return verifyCount(op, name, value, "stages before it", "2");
+    return verifyCount(op, name, value, "preceding stages", "2");
   if (name == "divi.members") {
     auto members = dyn_cast<ArrayAttr>(value);
     if (!members || !llvm::all_of(members, llvm::IsaPred<StringAttr>))
@@ -490,15 +496,15 @@ LogicalResult DiviDialect::verifyOperationAttribute(Operation *op, NamedAttribut
     return verifyContention(op, value);
   if (name == "divi.cold") {
     if (isa<ModuleOp>(op))
-      return verifyKind<UnitAttr>(op, name, value, "without a value");
+      return verifyKind<UnitAttr>(op, name, value, "a unit attribute");
     return op->emitOpError("attribute 'divi.cold' belongs on the module");
   }
   if (name == "divi.flops")
     return verifyCount(op, name, value, "operations", "2048");
   if (name.ends_with("_bytes"))
     return verifyCount(op, name, value, "bytes", "4096");
-  return op->emitOpError() << "attribute '" << name
-                           << "' is not one that divi knows: use another prefix, or one of divi.device, divi.pin, divi.exclude, "
+  return op->emitOpError() << "has unknown attribute '" << name
+                           << "': use another prefix, or one of divi.device, divi.pin, divi.exclude, "
                               "divi.colocate, divi.weights, divi.start, divi.end, divi.stage, divi.batches, divi.moves, divi.copies, divi.resident, divi.inputs, "
                               "divi.cost, divi.costs, divi.bound, divi.contention, divi.cold, divi.flops, divi.members, divi.plan and divi.*_bytes";
 }
@@ -507,5 +513,5 @@ LogicalResult DiviDialect::verifyRegionArgAttribute(Operation *op, unsigned, uns
   if (attribute.getName().getValue() == "divi.device")
     return verifyDeviceReference(op, attribute);
   return op->emitOpError() << "argument " << index << " has attribute '" << attribute.getName().getValue()
-                           << "': the only one that divi puts on arguments is divi.device";
+                           << "': divi.device is the only divi attribute of arguments";
 }

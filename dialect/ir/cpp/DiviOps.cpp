@@ -1,4 +1,4 @@
-// Operations of the `divi` dialect: verifiers, folders, and the syntax that TableGen cannot say.
+// Operations of the `divi` dialect: verifiers, folders, and syntax that declarative assembly formats cannot express.
 
 #include "Divi.h"
 
@@ -9,14 +9,14 @@
 using namespace mlir;
 using namespace divi;
 
-// Written in Rust: see src/kind.rs.
+// Defined in Rust: see src/kind/ffi.rs.
 extern "C" {
 bool diviDeviceKindIsKnown(MlirStringRef name, void (*sink)(MlirStringRef, void *), void *user);
 bool diviDeviceKindHasHostMemory(MlirStringRef name);
 bool diviDeviceKindStreamsWeights(MlirStringRef name);
 }
 
-/// `-> type` for one result, `-> (types)` for several, nothing for none.
+/// Parses `-> type` for one result, `-> (types)` for several, nothing for none.
 static ParseResult parseResults(OpAsmParser &parser, SmallVectorImpl<Type> &types) {
   return parser.parseOptionalArrowTypeList(types);
 }
@@ -25,7 +25,7 @@ static void printResults(OpAsmPrinter &printer, Operation *, TypeRange types) {
   printer.printOptionalArrowTypeList(types);
 }
 
-/// `%a of 4, %b of 8`
+/// Parses `%a of 4, %b of 8`.
 static ParseResult parseParts(OpAsmParser &parser, SmallVectorImpl<OpAsmParser::UnresolvedOperand> &inputs,
                               DenseI64ArrayAttr &counts) {
   SmallVector<int64_t> sizes;
@@ -49,19 +49,19 @@ static void printParts(OpAsmPrinter &printer, Operation *, OperandRange inputs, 
 #include "DiviOps.cpp.inc"
 
 //===----------------------------------------------------------------------===//
-// Devices and where values are
+// Devices and the placement of values
 //===----------------------------------------------------------------------===//
 
-/// The device a symbol names; an error on `op` if there is none.
+/// Returns the device that a symbol names; emits an error on `op` and returns null if there is none.
 static DeviceOp findDevice(Operation *op, FlatSymbolRefAttr name, SymbolTableCollection &symbols) {
   if (auto device = symbols.lookupNearestSymbolFrom<DeviceOp>(op, name))
     return device;
-  op->emitOpError() << "names " << name << ", which is no divi.device of this module: declare it with 'divi.device "
+  op->emitOpError() << "names " << name << ", which is not a divi.device of this module: declare it with 'divi.device "
                     << name << " {kind = …, memory = …}'";
   return {};
 }
 
-/// Where the model's inputs arrive: the first device whose memory is the host's, or the first of all if there is none.
+/// Returns the device on which the model's inputs arrive: the first one with host memory, or else the first one.
 static DeviceOp hostDevice(Operation *op) {
   auto module = op->getParentOfType<ModuleOp>();
   if (!module)
@@ -73,9 +73,10 @@ static DeviceOp hostDevice(Operation *op) {
   return devices.empty() ? DeviceOp() : *devices.begin();
 }
 
-/// The device whose memory holds a value; null where it is everywhere (constants) or nobody says.
+/// Returns the device whose memory holds a value; null if the value is on all devices (constants) or its device is not
+/// specified.
 static FlatSymbolRefAttr homeOf(Value value, Operation *user) {
-  // The defining operator may not have been verified yet: its properties may be null.
+  // The defining operation may not have been verified yet: its properties may be null.
   if (auto transfer = value.getDefiningOp<TransferOp>())
     return transfer.getProperties().to;
   if (auto launch = value.getDefiningOp<LaunchOp>())
@@ -96,7 +97,7 @@ static FlatSymbolRefAttr homeOf(Value value, Operation *user) {
   return host ? FlatSymbolRefAttr::get(host.getSymNameAttr()) : FlatSymbolRefAttr();
 }
 
-/// A value that `op` reads on `device` must be there.
+/// Verifies that a value that `op` reads on `device` is in that device's memory.
 static LogicalResult verifyOnDevice(Operation *op, Value value, unsigned index, FlatSymbolRefAttr device) {
   FlatSymbolRefAttr home = homeOf(value, op);
   if (!home || home == device)
@@ -112,8 +113,8 @@ static LogicalResult verifyOperandsOnDevice(Operation *op, FlatSymbolRefAttr dev
   return success();
 }
 
-/// Decisions alone (`divi.device`) are not held against where values are: until a plan is made explicit, values get where
-/// they are needed by themselves. The first transfer or launch of a block makes all of it explicit.
+/// Verifies the placement of all operands in a block with explicit transfers. In a block that has `divi.device` attributes
+/// but no transfer or launch, transfers are implicit. Runs once per block: on its first transfer or launch.
 static LogicalResult verifyExplicitBlock(Operation *op) {
   for (Operation *before = op->getPrevNode(); before; before = before->getPrevNode())
     if (isa<TransferOp, LaunchOp>(before))
@@ -127,20 +128,27 @@ static LogicalResult verifyExplicitBlock(Operation *op) {
 
 LogicalResult DeviceOp::verify() {
   std::string known;
-  auto keep = [](MlirStringRef names, void *user) { static_cast<std::string *>(user)->assign(names.data, names.length); };
-  if (!diviDeviceKindIsKnown(wrap(getKind()), keep, &known))
+  auto store = [](MlirStringRef names, void *user) { static_cast<std::string *>(user)->assign(names.data, names.length); };
+  if (!diviDeviceKindIsKnown(wrap(getKind()), store, &known))
     return emitOpError() << "has kind \"" << getKind() << "\": expected one of " << known;
   if (static_cast<int64_t>(getMemory()) <= 0)
     return emitOpError() << "has " << static_cast<int64_t>(getMemory()) << " bytes of memory: it must be positive";
-  if (std::optional<ArrayAttr> sizes = getBatchSizes())
-    for (auto size : sizes->getAsRange<IntegerAttr>())
+  if (std::optional<ArrayAttr> sizes = getBatchSizes()) {
+    int64_t before = 0;
+    for (auto size : sizes->getAsRange<IntegerAttr>()) {
       if (size.getInt() < 1)
         return emitOpError() << "has batch size " << size.getInt() << ": batch sizes start at 1";
+      if (size.getInt() <= before)
+        return emitOpError() << "has batch size " << size.getInt() << " after batch size " << before
+                             << ": batch sizes must be strictly increasing";
+      before = size.getInt();
+    }
+  }
   if (std::optional<StringRef> weights = getWeights()) {
     if (*weights != "resident" && *weights != "streamed")
-      return emitOpError() << "has weights \"" << *weights << "\": they are resident or streamed";
+      return emitOpError() << "has weights \"" << *weights << "\": expected resident or streamed";
     if (*weights == "streamed" && !diviDeviceKindStreamsWeights(wrap(getKind())))
-      return emitOpError() << "has weights \"streamed\": a " << getKind() << " device reads them where they are";
+      return emitOpError() << "has weights \"streamed\", which devices of kind " << getKind() << " do not support";
   }
   if (std::optional<uint64_t> node = getNode(); node && static_cast<int64_t>(*node) < 0)
     return emitOpError() << "is part of node " << static_cast<int64_t>(*node) << ": nodes are counted from 0";
@@ -153,7 +161,7 @@ LogicalResult DeviceOp::verify() {
 
 LogicalResult LinkOp::verify() {
   if (getFrom() == getTo())
-    return emitOpError() << "goes from " << getFromAttr() << " to itself: a tensor is where it is without a link";
+    return emitOpError() << "connects " << getFromAttr() << " to itself: remove the link";
   if (!getBandwidth().isFiniteNonZero() || getBandwidth().isNegative())
     return emitOpError("needs a positive bandwidth in bytes per second");
   if (!getLatency().isFinite() || (getLatency().isNegative() && !getLatency().isZero()))
@@ -161,20 +169,32 @@ LogicalResult LinkOp::verify() {
   return success();
 }
 
+/// First link of each pair of devices (source, destination).
+using Links = llvm::DenseMap<std::pair<Attribute, Attribute>, LinkOp>;
+
+/// Verifies that no two links of a module connect the same devices in the same direction. Runs once per module: on its first
+/// link.
+static LogicalResult verifyDistinctLinks(LinkOp link) {
+  for (Operation *before = link->getPrevNode(); before; before = before->getPrevNode())
+    if (isa<LinkOp>(before))
+      return success();
+  Links links;
+  for (LinkOp later : link->getParentOfType<ModuleOp>().getOps<LinkOp>()) {
+    auto [earlier, inserted] = links.try_emplace({later.getFromAttr(), later.getToAttr()}, later);
+    if (inserted)
+      continue;
+    InFlightDiagnostic diagnostic = later.emitOpError() << "from " << later.getFromAttr() << " to " << later.getToAttr()
+                                                        << " is declared twice: merge the two into one";
+    diagnostic.attachNote(earlier->second.getLoc()) << "the first is here";
+    return diagnostic;
+  }
+  return success();
+}
+
 LogicalResult LinkOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (!findDevice(*this, getFromAttr(), symbols) || !findDevice(*this, getToAttr(), symbols))
     return failure();
-  for (LinkOp earlier : (*this)->getParentOfType<ModuleOp>().getOps<LinkOp>()) {
-    if (earlier == *this)
-      break;
-    if (earlier.getFromAttr() == getFromAttr() && earlier.getToAttr() == getToAttr()) {
-      InFlightDiagnostic diagnostic = emitOpError() << "from " << getFromAttr() << " to " << getToAttr()
-                                                    << " is declared twice: merge the two into one";
-      diagnostic.attachNote(earlier.getLoc()) << "the first is here";
-      return diagnostic;
-    }
-  }
-  return success();
+  return verifyDistinctLinks(*this);
 }
 
 //===----------------------------------------------------------------------===//
@@ -207,7 +227,32 @@ LogicalResult ClusterOp::verifyRegions() {
 
 LogicalResult TransferOp::verify() {
   if (getFrom() == getTo())
-    return emitOpError() << "moves a tensor from " << getFromAttr() << " to itself: use the tensor where it is";
+    return emitOpError() << "moves a tensor from " << getFromAttr() << " to itself: use the operand instead";
+  return success();
+}
+
+/// Verifies that every transfer of a block has a link. A module declares either no links or all of them. Runs once per block:
+/// on its first transfer.
+static LogicalResult verifyLinked(TransferOp transfer, SymbolTableCollection &symbols) {
+  for (Operation *before = transfer->getPrevNode(); before; before = before->getPrevNode())
+    if (isa<TransferOp>(before))
+      return success();
+  llvm::DenseSet<std::pair<Attribute, Attribute>> links;
+  for (LinkOp link : transfer->getParentOfType<ModuleOp>().getOps<LinkOp>())
+    links.insert({link.getFromAttr(), link.getToAttr()});
+  if (links.empty())
+    return success();
+  auto isDevice = [&](TransferOp later, FlatSymbolRefAttr name) {
+    return bool(symbols.lookupNearestSymbolFrom<DeviceOp>(later, name));
+  };
+  for (TransferOp later : transfer->getBlock()->getOps<TransferOp>()) {
+    FlatSymbolRefAttr from = later.getFromAttr(), to = later.getToAttr();
+    // Unknown devices are errors of their own, which each transfer reports.
+    if (links.contains({from, to}) || !isDevice(later, from) || !isDevice(later, to))
+      continue;
+    return later.emitOpError() << "has no link: declare 'divi.link " << from << " -> " << to
+                               << " {…}' or transfer through a device that is linked with both";
+  }
   return success();
 }
 
@@ -215,23 +260,13 @@ LogicalResult TransferOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (!findDevice(*this, getFromAttr(), symbols) || !findDevice(*this, getToAttr(), symbols) ||
       failed(verifyOnDevice(*this, getInput(), 0, getFromAttr())) || failed(verifyExplicitBlock(*this)))
     return failure();
-  // A module without links says nothing of them; one with links says all.
-  bool hasLinks = false;
-  for (LinkOp link : (*this)->getParentOfType<ModuleOp>().getOps<LinkOp>()) {
-    if (link.getFromAttr() == getFromAttr() && link.getToAttr() == getToAttr())
-      return success();
-    hasLinks = true;
-  }
-  if (!hasLinks)
-    return success();
-  return emitOpError() << "has no link to go by: declare 'divi.link " << getFromAttr() << " -> " << getToAttr()
-                       << " {…}' or transfer over a device that is linked with both";
+  return verifyLinked(*this, symbols);
 }
 
-/// There and back again is the tensor itself.
+/// Folds a transfer to a device and back to the original tensor.
 OpFoldResult TransferOp::fold(FoldAdaptor) {
-  auto there = getInput().getDefiningOp<TransferOp>();
-  return there && there.getFromAttr() == getToAttr() ? there.getInput() : OpFoldResult();
+  auto previous = getInput().getDefiningOp<TransferOp>();
+  return previous && previous.getFromAttr() == getToAttr() ? previous.getInput() : OpFoldResult();
 }
 
 //===----------------------------------------------------------------------===//
@@ -243,10 +278,10 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
     return failure();
   auto callee = symbols.lookupNearestSymbolFrom<FunctionOpInterface>(*this, getCalleeAttr());
   if (!callee)
-    return emitOpError() << "calls " << getCalleeAttr() << ", which is no function of this module";
+    return emitOpError() << "calls " << getCalleeAttr() << ", which is not a function of this module";
   if (TypeRange(callee.getArgumentTypes()) != getInputs().getTypes() ||
       TypeRange(callee.getResultTypes()) != getResults().getTypes())
-    return emitOpError() << "has another type than its callee " << getCalleeAttr() << ", which is "
+    return emitOpError() << "does not match the type of its callee " << getCalleeAttr() << ", which is "
                          << callee.getFunctionType();
   auto compiledFor = callee->getAttrOfType<FlatSymbolRefAttr>("divi.device");
   if (compiledFor && compiledFor != getDeviceAttr())
@@ -261,27 +296,28 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
 // divi.slice and divi.gather
 //===----------------------------------------------------------------------===//
 
-/// A tensor of `count` inputs, its axis divided by them; an error on `op` if they do not make it up.
+/// Returns the type for one input, given the type for `count` inputs along `axis`; emits an error on `op` if the axis
+/// does not consist of `outer` parts with `count` inputs each.
 static FailureOr<RankedTensorType> forOneInput(Operation *op, RankedTensorType type, int64_t axis, int64_t outer,
                                                int64_t count) {
   if (axis < 0 || axis >= type.getRank())
     return op->emitOpError() << "has its inputs on axis " << axis << ", which " << type << " does not have";
   if (outer < 1 || count < 1)
-    return op->emitOpError() << "has " << count << " inputs in " << outer << " parts: both start at 1";
+    return op->emitOpError() << "has " << count << " inputs in " << outer << " parts: both must be positive";
   SmallVector<int64_t> shape(type.getShape());
   int64_t parts;
   if (llvm::MulOverflow(outer, count, parts))
-    return op->emitOpError() << "has " << count << " inputs in " << outer << " parts, which no tensor has";
+    return op->emitOpError() << "has " << count << " inputs in " << outer << " parts, whose product overflows";
   if (!ShapedType::isDynamic(shape[axis])) {
     if (shape[axis] % parts != 0)
-      return op->emitOpError() << "has " << count << " inputs in " << outer << " parts, which axis " << axis << " of "
-                               << type << " is not made of";
+      return op->emitOpError() << "has " << count << " inputs in " << outer << " parts, which do not divide axis " << axis
+                               << " of " << type;
     shape[axis] /= count;
   }
   return type.clone(shape);
 }
 
-/// The other way round.
+/// Returns the type for `count` inputs, given the type for one.
 static RankedTensorType forInputs(RankedTensorType one, int64_t axis, int64_t count) {
   SmallVector<int64_t> shape(one.getShape());
   if (!ShapedType::isDynamic(shape[axis]))
@@ -295,21 +331,21 @@ LogicalResult SliceOp::verify() {
   if (failed(one))
     return failure();
   if (getPositions().empty())
-    return emitOpError("takes no input: it must take one at least");
+    return emitOpError("takes no input: it must take at least one");
   for (int64_t position : getPositions())
     if (position < 0 || position >= int64_t(getCount()))
       return emitOpError() << "takes input " << position << " of " << getCount() << ", counted from 0";
   RankedTensorType expected = forInputs(*one, getAxis(), getPositions().size());
   if (getOutput().getType() != expected)
-    return emitOpError() << "gives " << getOutput().getType() << ", but " << getPositions().size() << " inputs of "
-                         << getInput().getType() << " are " << expected;
+    return emitOpError() << "has result type " << getOutput().getType() << ", but " << getPositions().size()
+                         << " inputs of " << getInput().getType() << " have type " << expected;
   return success();
 }
 
 LogicalResult GatherOp::verify() {
   if (getInputs().empty() || getInputs().size() != getCounts().size())
     return emitOpError() << "has " << getInputs().size() << " operands and " << getCounts().size()
-                         << " numbers of inputs: each of at least one operand needs one";
+                         << " input counts: it needs at least one operand, and one count for each";
   RankedTensorType unit;
   int64_t total = 0;
   for (auto [input, count] : llvm::zip(getInputs(), getCounts())) {
@@ -318,13 +354,13 @@ LogicalResult GatherOp::verify() {
     if (failed(one))
       return failure();
     if (unit && unit != *one)
-      return emitOpError() << "puts together inputs of different types: " << unit << " and " << *one;
+      return emitOpError() << "concatenates inputs of different types: " << unit << " and " << *one;
     unit = *one;
     total += count;
   }
   RankedTensorType expected = forInputs(unit, getAxis(), total);
   if (getOutput().getType() != expected)
-    return emitOpError() << "gives " << getOutput().getType() << ", but " << total << " inputs of " << unit << " are "
-                         << expected;
+    return emitOpError() << "has result type " << getOutput().getType() << ", but " << total << " inputs of " << unit
+                         << " have type " << expected;
   return success();
 }

@@ -1,4 +1,4 @@
-// The `onnx` dialect: types, and the operators with a syntax or a meaning of their own.
+// The `onnx` dialect: types, and operations with custom syntax, folders or verifiers.
 
 #include "Onnx.h"
 
@@ -34,7 +34,7 @@ Operation *ONNXDialect::materializeConstant(OpBuilder &builder, Attribute value,
   return builder.create(state);
 }
 
-// Shape inference is written in Rust (crate divi-onnx); this is how verifiers reach it.
+// Defined in Rust (src/verify/ffi.rs): calls shape inference of the crate divi-onnx.
 extern "C" bool diviOnnxVerifyByInference(MlirOperation op);
 
 LogicalResult divi::onnx::verifyByInference(Operation *op) { return success(diviOnnxVerifyByInference(wrap(op))); }
@@ -43,7 +43,7 @@ LogicalResult divi::onnx::verifyByInference(Operation *op) { return success(divi
 // onnx.Constant
 //===----------------------------------------------------------------------===//
 
-// Forms, the first two of which onnx-mlir prints:
+// Textual forms; onnx-mlir prints the first two:
 //   onnx.Constant dense<[5, 5]> : tensor<2xi64>
 //   onnx.Constant {value_int = 1 : si64} : tensor<i64>
 //   onnx.Constant dense<[5, 5]> : tensor<2xi64> {onnx_node_name = "shape"}
@@ -85,7 +85,7 @@ ParseResult ConstantOp::parse(OpAsmParser &parser, OperationState &result) {
   return success();
 }
 
-/// The value as one attribute, whichever of ONNX's attributes it was given in.
+/// Returns the value as one elements attribute, whichever of ONNX's attributes holds it.
 OpFoldResult ConstantOp::fold(FoldAdaptor) {
   auto shape = [&](size_t count, Type element) { return RankedTensorType::get({int64_t(count)}, element); };
   MLIRContext *context = getContext();
@@ -128,7 +128,7 @@ LogicalResult ConstantOp::verify() {
 }
 
 //===----------------------------------------------------------------------===//
-// Others
+// Other operations
 //===----------------------------------------------------------------------===//
 
 OpFoldResult NoValueOp::fold(FoldAdaptor) { return getValueAttr(); }
@@ -146,7 +146,7 @@ LogicalResult ReturnOp::verify() {
   return success();
 }
 
-/// Operators with subgraphs (If, Loop, Scan, SequenceMap) need not be registered, so this says what the parent is not.
+/// Rejects functions as parents. Parents (If, Loop, Scan, SequenceMap) need not be registered, so ParentOneOf does not apply.
 LogicalResult YieldOp::verify() {
   if (isa_and_present<func::FuncOp>((*this)->getParentOp()))
     return emitOpError("ends a subgraph, not a function: end the function with 'onnx.Return' or 'func.return'");
@@ -156,5 +156,5 @@ LogicalResult YieldOp::verify() {
 LogicalResult EntryPointOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (symbols.lookupNearestSymbolFrom<func::FuncOp>(*this, getFuncAttr()))
     return success();
-  return emitOpError() << "names " << getFuncAttr() << ", which is no function of this module";
+  return emitOpError() << "names " << getFuncAttr() << ", which is not a function of this module";
 }

@@ -1,4 +1,4 @@
-// The `onnx` dialect in C++; td/Onnx.td describes it.
+// C++ declarations of the `onnx` dialect, documented in td/Onnx.td.
 
 #pragma once
 
@@ -13,7 +13,7 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace divi::onnx {
-/// Checks an operator against shape inference; errors are emitted on it.
+/// Verifies an operator against shape inference; emits errors on the operation.
 llvm::LogicalResult verifyByInference(mlir::Operation *op);
 
 template <typename ConcreteOp>

@@ -1,4 +1,4 @@
-// The body of each shard of the generated operators; the build script defines which shard it is.
+// Body of each shard of the generated operators; the build script selects the shard by GET_OP_DEFS_<index>.
 
 #include "Onnx.h"
 

@@ -1,20 +1,20 @@
 //! Names and types of the attributes that divi reads and writes, one row each.
 //!
 //! A [`Key`] is read with [`Operation::get`](crate::Operation::get) and written with [`Operation::set`](crate::Operation::set). The
-//! names of `divi.*` attributes stand here and in `td/Divi.td` only, which documents them.
+//! names of `divi.*` attributes appear only here and in `td/Divi.td`, which documents them.
 
 mod ffi;
 
 use crate::{BatchAttribute, ContextLike, CostAttribute, MoveAttribute, NamedAttribute};
 pub use ffi::{
-    array, as_array, as_dictionary, as_float, as_integer, as_integers, as_string, as_symbol, as_type, dictionary,
-    entry, float, float_of_type, integer, integer_of_type, integers, is_dense, is_resource, is_splat, of_type, print,
-    root_symbol, signed_integer, string, symbol, type_attribute, unit, wrapped_integer,
+    array, as_array, as_dictionary, as_float, as_integer, as_integers, as_string, as_symbol, as_type,
+    as_wrapping_integer, dictionary, entry, float, float_of_type, integer, integer_of_type, integers, is_dense,
+    is_resource, is_splat, print, root_symbol, signed_integer, string, symbol, type_attribute, type_of, unit,
 };
 use melior::{ContextRef, ir::Attribute};
 use std::marker::PhantomData;
 
-/// The name of an attribute whose type is `K`.
+/// Name of an attribute whose type is `K`.
 #[derive(Debug)]
 pub struct Key<K>(&'static str, PhantomData<K>);
 
@@ -31,6 +31,7 @@ impl<K> Key<K> {
         Self(name, PhantomData)
     }
 
+    /// Returns the name of the attribute.
     pub const fn name(self) -> &'static str {
         self.0
     }
@@ -43,19 +44,22 @@ impl<K: Kind> Key<K> {
     }
 }
 
-/// A type of attributes, as Rust reads and writes it.
+/// Attribute type, with its conversions from and to Rust.
 pub trait Kind {
+    /// Rust type of the contents when read.
     type Read<'m>;
+    /// Rust type of the contents when written.
     type Write<'a, 'm>
     where
         'm: 'a;
 
     /// Returns the contents; `None` for attributes of other types.
     fn read<'m>(attribute: Attribute<'m>) -> Option<Self::Read<'m>>;
+    /// Creates an attribute.
     fn write<'a, 'm: 'a>(context: ContextRef<'m>, value: Self::Write<'a, 'm>) -> Attribute<'m>;
 }
 
-/// Declares types of attributes.
+/// Declares attribute types and their [`Kind`] implementations.
 macro_rules! kinds {
     ($($(#[$comment:meta])* $kind:ident: $read:ty, $write:ty, $from:expr, $to:expr;)*) => {$(
         $(#[$comment])*
@@ -122,14 +126,14 @@ fn write_all<'m>(
     array(context, &all.iter().map(|text| write(context, text)).collect::<Vec<_>>())
 }
 
-/// Declares keys.
+/// Declares a constant [`Key`] for each attribute.
 macro_rules! keys {
     ($($(#[$comment:meta])* $key:ident: $kind:ident = $name:literal;)*) => {
         $($(#[$comment])* pub const $key: Key<$kind> = Key::new($name);)*
     };
 }
 
-// Constraints and decisions, on operators.
+// Constraints and decisions, on operations.
 keys! {
     /// Device that an operator must run on.
     PIN: Symbol = "divi.pin";
@@ -137,7 +141,7 @@ keys! {
     EXCLUDE: Symbols = "divi.exclude";
     /// Group of operators that run on one device.
     COLOCATE: Str = "divi.colocate";
-    /// Place of parameters while tasks run elsewhere: `host`.
+    /// Memory that holds a task's parameters: `host` keeps them in host memory, whichever device the task runs on.
     WEIGHTS: Str = "divi.weights";
     /// Device that a task runs on.
     DEVICE: Symbol = "divi.device";
@@ -145,36 +149,41 @@ keys! {
     START: Float = "divi.start";
     /// End of a transfer, in microseconds.
     END: Float = "divi.end";
-    /// Stage of a pipeline.
+    /// Index of a pipeline stage.
     STAGE: Integer = "divi.stage";
-    /// Which queued inputs run where and when.
+    /// Launches for batches of queued inputs.
     BATCHES: Batches = "divi.batches";
     /// Transfers of results; on a function, of arguments.
     MOVES: Moves = "divi.moves";
     /// Transfers of parameters.
     COPIES: Moves = "divi.copies";
-    /// Device that has a task's parameters from an earlier run.
+    /// Device that holds a task's parameters from an earlier run.
     RESIDENT: Symbol = "divi.resident";
-    /// Queued inputs that a launch is for.
+    /// Queued inputs of a launch.
     INPUTS: Integers = "divi.inputs";
-    /// ONNX nodes that a cluster was made of.
+    /// Names of the ONNX nodes of a cluster.
     MEMBERS: Strings = "divi.members";
 }
 
-// Work, on operators and clusters.
+// Work, on operations and clusters.
 keys! {
     /// Time on each device.
     COST: Cost = "divi.cost";
+    /// Number of floating-point operations.
     FLOPS: Integer = "divi.flops";
-    /// Limit of the time on each device.
+    /// Bottleneck on each device: `compute`, `memory` or `launch`.
     BOUND: Dictionary = "divi.bound";
+    /// Bytes of the weights.
     WEIGHT_BYTES: Integer = "divi.weight_bytes";
+    /// Bytes of the operands that are not weights.
     INPUT_BYTES: Integer = "divi.input_bytes";
+    /// Bytes of the results.
     OUTPUT_BYTES: Integer = "divi.output_bytes";
+    /// Bytes of temporary buffers.
     SCRATCH_BYTES: Integer = "divi.scratch_bytes";
-    /// Bytes of the weights that are read, where that is not all of them.
+    /// Bytes of the weights that are read, if not all are.
     READ_WEIGHT_BYTES: Integer = "divi.read_weight_bytes";
-    /// Bytes of the constants that a constant is computed of.
+    /// Bytes of the constants from which a constant is computed.
     CONSTANT_BYTES: Integer = "divi.constant_bytes";
 }
 
@@ -182,9 +191,9 @@ keys! {
 keys! {
     /// Sources of the times.
     COSTS: Dictionary = "divi.costs";
-    /// Effect of transfers on one bus on each other.
+    /// Model of concurrent transfers on one bus: `off`, `exclusive` or `shared`.
     CONTENTION: Str = "divi.contention";
-    /// Parameters are in the host's memory when an input comes.
+    /// Present if parameters are in host memory when an input arrives.
     COLD: Unit = "divi.cold";
     /// The certificate.
     PLAN: Dictionary = "divi.plan";
@@ -192,14 +201,19 @@ keys! {
 
 // Inherent attributes of operations, and those of other dialects.
 keys! {
+    /// Name of a symbol.
     SYM_NAME: Str = "sym_name";
+    /// Visibility of a symbol.
     SYM_VISIBILITY: Str = "sym_visibility";
+    /// Attributes of a function's arguments, one dictionary each.
     ARG_ATTRS: Array = "arg_attrs";
+    /// Attributes of a function's results, one dictionary each.
     RES_ATTRS: Array = "res_attrs";
+    /// Type of a function.
     FUNCTION_TYPE: Any = "function_type";
     /// Name of the ONNX node that an operation came from.
     NODE_NAME: Str = "onnx_node_name";
-    /// Function that a call or a launch runs.
+    /// Function of a call or a launch.
     CALLEE: Symbol = "callee";
     /// Kind of a device or a cluster.
     KIND: Str = "kind";
@@ -211,15 +225,15 @@ keys! {
     FROM: Symbol = "from";
     /// Destination of a transfer or a link.
     TO: Symbol = "to";
-    /// Inputs that a slice takes, by where they are in its operand.
+    /// Positions, in the operand of a slice, of the inputs that it extracts.
     POSITIONS: Integers = "positions";
-    /// Number of inputs that a slice's operand is for.
+    /// Number of inputs in the operand of a slice.
     COUNT: Integer = "count";
-    /// Number of inputs that each operand of a gather is for.
+    /// Number of inputs in each operand of a gather.
     COUNTS: Integers = "counts";
-    /// Axis that has the inputs, in a slice or a gather.
+    /// Axis along which a slice or a gather has the inputs.
     AXIS: Integer = "axis";
-    /// Parts of the axis, one behind the other, that have all inputs each.
+    /// Number of contiguous parts of the axis, each with all inputs.
     OUTER: Integer = "outer";
 }
 

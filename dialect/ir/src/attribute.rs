@@ -1,4 +1,4 @@
-//! The attributes of the `divi` dialect.
+//! Attributes of the `divi` dialect.
 
 mod ffi;
 

@@ -7,11 +7,12 @@ pub use ffi::{Block, Region};
 use rustc_hash::FxHashSet;
 
 impl<'m> Block<'m> {
-    /// Returns the operations of the block as they are now.
+    /// Returns a snapshot of the block's operations.
     pub fn operations(self) -> Vec<Operation<'m>> {
         std::iter::successors(self.first_operation(), |operation| operation.next_in_block()).collect()
     }
 
+    /// Returns the arguments of the block.
     pub fn arguments(self) -> Vec<Value<'m>> {
         (0..self.argument_count()).map(|i| self.argument(i)).collect()
     }
@@ -21,11 +22,11 @@ fn successors(block: Block<'_>) -> Vec<Block<'_>> {
     block.terminator().map(Operation::successors).unwrap_or_default()
 }
 
-/// Returns the blocks of all regions of an operation, each behind those that dominate it.
+/// Returns the blocks of all regions of an operation in reverse postorder: each block follows its dominators.
 pub fn blocks_in_order(operation: Operation<'_>) -> Vec<Block<'_>> {
     let mut ordered = vec![];
     let mut visited = FxHashSet::default();
-    // A region's first block comes first and reaches all others but dead ones.
+    // A region's entry block comes first and reaches all other blocks except unreachable ones.
     for root in operation.blocks() {
         if !visited.insert(root) {
             continue;

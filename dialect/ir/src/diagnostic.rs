@@ -15,7 +15,7 @@ pub fn emit_error_at(location: Location<'_>, message: &str) {
     ffi::emit_error(location, message);
 }
 
-/// Returns the name of a location that has one.
+/// Returns the name of a `NameLoc`; `None` for other locations.
 pub fn location_name(location: Location<'_>) -> Option<&str> {
     ffi::location_name(location)
 }

@@ -1,13 +1,14 @@
-//! The C functions of `cpp/CApi.cpp`, and how files named `ffi.rs` call those of MLIR.
+//! C functions of `cpp/CApi.cpp`, and the macro with which files named `ffi.rs` call C functions.
 
 /// Calls a C function of MLIR.
 ///
-/// For files named `ffi.rs` only. They rely on this: a handle ([`Operation`](crate::Operation), [`Value`](crate::Value), …) names an
-/// object that is alive for the handle's lifetime and belongs to one context with all others; indices are below the count that MLIR
-/// returned; an accessor of a kind is called after the check for this kind; slices and strings outlive the call.
+/// For files named `ffi.rs` only, which maintain these invariants: a handle ([`Operation`](crate::Operation),
+/// [`Value`](crate::Value), …) refers to an object that is alive for the handle's lifetime; all objects belong to one context;
+/// indices are below the count that MLIR returned; the accessors of a kind follow the check for this kind; slices and strings
+/// outlive the call.
 macro_rules! call {
     ($function:ident($($argument:expr),* $(,)?)) => {{
-        // SAFETY: see above.
+        // SAFETY: the invariants above.
         unsafe { $function($($argument),*) }
     }};
 }

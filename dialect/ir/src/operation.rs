@@ -1,4 +1,4 @@
-//! Operations: [`Operation`], and how new ones are made.
+//! Operations: references ([`Operation`]) and creation ([`NewOperation`]).
 
 mod ffi;
 
@@ -12,17 +12,17 @@ use melior::ir::Attribute;
 use rustc_hash::FxHashMap;
 
 impl<'m> Operation<'m> {
-    /// Returns the operator of the table; `None` for other dialects and for operations that are not operators.
+    /// Returns the ONNX operator; `None` for other dialects and for operations that are not operators.
     pub fn op(self) -> Option<Op> {
         Op::from_operation(self.name())
     }
 
-    /// Returns the operations of all blocks of all regions, in order, as they are now.
+    /// Returns a snapshot of the operations of all blocks of all regions, in order.
     pub fn children(self) -> Vec<Operation<'m>> {
         self.blocks().into_iter().flat_map(Block::operations).collect()
     }
 
-    /// Calls `visit` on this operation and every operation below it, parents first.
+    /// Calls `visit` on this operation and all nested operations, in preorder.
     pub fn walk(self, mut visit: impl FnMut(Operation<'m>)) {
         let mut pending = vec![self];
         while let Some(operation) = pending.pop() {
@@ -31,7 +31,7 @@ impl<'m> Operation<'m> {
         }
     }
 
-    /// Replaces operands of this operation and of all below it.
+    /// Replaces operands of this operation and of all nested operations.
     pub fn replace_operands(self, replacements: &FxHashMap<Value<'m>, Value<'m>>) {
         self.walk(|inner| {
             for (i, operand) in inner.operands().into_iter().enumerate() {
@@ -54,12 +54,12 @@ impl<'m> Operation<'m> {
         false
     }
 
-    /// Returns a typed attribute; `None` if the operation does not have it, or has one of another type.
+    /// Returns a typed attribute; `None` if it is absent or of another type.
     pub fn get<K: Kind>(self, key: Key<K>) -> Option<K::Read<'m>> {
         K::read(self.attribute(key.name())?)
     }
 
-    /// Returns true if the operation has an attribute, of whatever type.
+    /// Returns true if the operation has an attribute, of any type.
     pub fn has<K>(self, key: Key<K>) -> bool {
         self.attribute(key.name()).is_some()
     }
@@ -74,17 +74,17 @@ impl<'m> Operation<'m> {
         self.remove_attribute(key.name());
     }
 
-    /// Returns the name of a symbol.
+    /// Returns the name that a symbol operation defines.
     pub fn symbol_name(self) -> Option<&'m str> {
         self.get(attr::SYM_NAME)
     }
 
-    /// Returns true if a symbol is private.
+    /// Returns true for a symbol with private visibility.
     pub fn is_private(self) -> bool {
         self.get(attr::SYM_VISIBILITY) == Some("private")
     }
 
-    /// Returns the attributes of a function's argument or result: an entry of `arg_attrs` or `res_attrs`.
+    /// Returns an attribute of a function's argument or result; `list` is `arg_attrs` or `res_attrs`.
     pub fn signature_attribute(self, list: Key<attr::Array>, index: usize, name: &str) -> Option<Attribute<'m>> {
         attr::entry(*self.get(list)?.get(index)?, name)
     }

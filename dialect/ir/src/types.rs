@@ -13,7 +13,8 @@ use melior::ir::Type;
 
 use crate::ContextLike;
 
-/// Returns a tensor type with another shape. The spelling of the elements of `original` stays, and its encoding, if the rank does.
+/// Returns a tensor type with the shape of `ty`. Keeps the MLIR element type of `original` if it corresponds to `ty.dtype`, and
+/// also its encoding if the rank is the same.
 pub fn reshaped_type<'c>(context: impl ContextLike<'c>, original: Type<'c>, ty: &TensorType) -> Type<'c> {
     match tensor_type_of(original).filter(|before| before.dtype == ty.dtype) {
         Some(before) => with_shape(original, ty, before.rank() == ty.rank()),

@@ -7,12 +7,12 @@ use divi_onnx::TensorType;
 pub use ffi::Value;
 
 impl Value<'_> {
-    /// Returns the type in ONNX's terms; `None` if it is not a tensor.
+    /// Returns the ONNX type; `None` if the value is not a tensor.
     pub fn tensor_type(self) -> Option<TensorType> {
         tensor_type_of(self.r#type())
     }
 
-    /// Returns true for the stand-in of an absent optional operand or result.
+    /// Returns true for the placeholder of an absent optional operand or result.
     pub fn is_none(self) -> bool {
         types::is_none(self.r#type())
     }

@@ -1,10 +1,10 @@
-//! The verifier of every `onnx` operator, by shape inference.
+//! Verifier of all `onnx` operators, based on shape inference.
 
 mod ffi;
 
 use crate::{
     Operation, emit_error,
-    node::{value_of, with_node},
+    node::{inference_value, with_inference_node},
     tensor_type, tensor_type_of,
 };
 use divi_onnx::{Op, infer};
@@ -17,16 +17,16 @@ thread_local! {
     static TRUSTED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs a verification on this thread that takes the types of `onnx` operators for granted: for IR whose types inference
-/// has just computed.
-pub fn trusting_inference<R>(verification: impl FnOnce() -> R) -> R {
+/// Runs a verification on this thread without checking the types of `onnx` operators: for IR whose types were just
+/// inferred.
+pub fn skip_type_verification<R>(verification: impl FnOnce() -> R) -> R {
     let before = TRUSTED.replace(true);
     let result = verification();
     TRUSTED.set(before);
     result
 }
 
-/// Verifies an operator. Emits an error on the operation if it is wrong.
+/// Verifies an operator. Emits an error on the operation and returns false if it is invalid.
 fn verify(operation: Operation<'_>) -> bool {
     if TRUSTED.get() {
         return true;
@@ -42,10 +42,10 @@ fn verify(operation: Operation<'_>) -> bool {
 }
 
 fn check(operation: Operation<'_>) -> Result<(), String> {
-    // Constants have a verifier of their own; most operators without a rule are no operators (Return, NoValue).
+    // Constants have their own verifier; most operations without an inference rule are not operators (Return, NoValue).
     let Some(op) = operation.op().filter(|&op| op != Op::Constant && op.is_inferred()) else { return Ok(()) };
-    // Without all operands there is nothing to infer from.
-    let Some(inferred) = with_node(operation, op, value_of, infer::infer) else { return Ok(()) };
+    // Inference needs the types of all operands.
+    let Some(inferred) = with_inference_node(operation, op, inference_value, infer::infer) else { return Ok(()) };
     let inferred = inferred.map_err(|error| error.to_string())?;
     for (i, (expected, result)) in inferred.iter().zip(operation.results()).enumerate() {
         let actual = result.r#type();

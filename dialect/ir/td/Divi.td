@@ -1,28 +1,30 @@
-// The `divi` dialect: what planning adds to a model. Devices and links describe the machine, clusters are the tasks,
-// launches and transfers are the plan made explicit.
+// The `divi` dialect: the results of planning a model. Devices and links describe the machine, clusters are tasks,
+// launches and transfers make a plan explicit.
 //
-// Attributes on operators of any dialect (checked by the dialect wherever they stand):
-//   divi.pin = @gpu0        a constraint: this must run there
-//   divi.exclude = [@gpu0]  a constraint: this must not run there
-//   divi.colocate = "head"  a constraint: all that say the same run on one device
-//   divi.device = @gpu0     a decision: this runs there
-//   divi.start = 120.5 : f64            when, in microseconds; in a pipeline from the beginning of its stage
-//   divi.stage = 2 : i64                which stage of a pipeline it belongs to
-//   divi.batches = [#divi.batch<…>]     instead, where inputs are queued: which of them run where and when
-//   divi.moves = [#divi.move<…>]        when its results go to other devices, where transfers hinder each other on buses;
-//                                       on the function that runs the model, when its arguments do
-//   divi.end = 130.5 : f64              on a transfer: when all of it is there, where that is so
-//   divi.copies = [#divi.move<…>]       when its parameters go to where it runs, where they are still in the host's memory
-//   divi.resident = @gpu0               the device that has its parameters from an earlier run
-//   divi.inputs = array<i64: 4, 5>      which of the queued inputs a launch is for
-//   divi.cost = #divi.cost<…>           how long it takes where
+// Discardable attributes on operations of any dialect, verified by this dialect:
+//   divi.pin = @gpu0        constraint: the device to run on
+//   divi.exclude = [@gpu0]  constraint: devices not to run on
+//   divi.colocate = "head"  constraint: a group of operations that run on one device
+//   divi.weights = "host"   constraint: memory that holds the parameters ("host" or "device")
+//   divi.device = @gpu0     decision: the device to run on
+//   divi.start = 120.5 : f64            start in microseconds; in a pipeline relative to the start of the stage
+//   divi.stage = 2 : i64                index of the pipeline stage
+//   divi.batches = [#divi.batch<…>]     replaces divi.device and divi.start for queued inputs: one launch per batch
+//   divi.moves = [#divi.move<…>]        transfers of the results, if contention on buses is modeled; on the function
+//                                       that runs the model, transfers of its arguments
+//   divi.end = 130.5 : f64              on a transfer: its end in microseconds, if contention on buses is modeled
+//   divi.copies = [#divi.move<…>]       transfers of the parameters from host memory to the device, for cold starts
+//   divi.resident = @gpu0               device that holds the parameters from an earlier run
+//   divi.inputs = array<i64: 4, 5>      queued inputs of a launch
+//   divi.cost = #divi.cost<…>           time on each device
 //   divi.flops = 2048 : i64, divi.bound = {gpu0 = "memory"}, divi.weight_bytes and divi.{input,output,scratch}_bytes
-//                           what it does, and what limits it where
-//   divi.read_weight_bytes = 512 : i64  what it reads of its weights, where that is not all of them: rows of a table
-//   divi.costs = {gpu0 = {measured = 3, …}}     on the module: where the times come from
-//   divi.contention = "exclusive"               on the module: what transfers on one bus do to each other
-//   divi.cold                                   on the module: parameters are in the host's memory when an input comes
-//   divi.members = ["/conv1/Conv", …]   the ONNX nodes a cluster was made of
+//                           work, and the bottleneck on each device
+//   divi.read_weight_bytes = 512 : i64  bytes of the weights that are read, if not all are: rows of a table
+//   divi.constant_bytes = 512 : i64     on a computed constant: bytes of the constants that it is computed from
+//   divi.costs = {gpu0 = {measured = 3, …}}     on the module: sources of the times
+//   divi.contention = "exclusive"               on the module: model of concurrent transfers on one bus
+//   divi.cold                                   on the module: parameters are in host memory when an input arrives
+//   divi.members = ["/conv1/Conv", …]   names of the ONNX nodes of a cluster
 //   divi.plan = {objective = …, …}      on the module: the certificate
 
 #ifndef DIVI_DIVI
@@ -55,10 +57,10 @@ class Divi_Attr<string name, string attrMnemonic, list<Trait> traits = []> : Att
 }
 
 def Divi_ExternalAttr : Divi_Attr<"External", "external", [TypedAttrInterface]> {
-  let summary = "the elements of a constant, as they lie in a file";
+  let summary = "elements of a constant, stored in a file";
   let description = [{
-    The path is relative to the file that the IR is in. Nothing is read until code is generated, so the file need not
-    be there for planning.
+    The path is relative to the IR file. The elements are read by code generation only, so the file need not exist for
+    planning.
 
     ```mlir
     #divi.external<"weights.bin", offset = 4096, length = 37632> : tensor<64x3x7x7xf32>
@@ -78,7 +80,7 @@ def Divi_CostAttr : Divi_Attr<"Cost", "cost"> {
     ```
     A device that is not named does not support the task.
   }];
-  // One entry a device and batch size, those of a device together.
+  // One entry per device and batch size; entries of one device are adjacent.
   let parameters = (ins ArrayRefParameter<"::mlir::FlatSymbolRefAttr">:$devices, ArrayRefParameter<"int64_t">:$batches,
     ArrayRefParameter<"::mlir::FloatAttr">:$micros);
   let hasCustomAssemblyFormat = 1;
@@ -86,12 +88,12 @@ def Divi_CostAttr : Divi_Attr<"Cost", "cost"> {
 }
 
 def Divi_BatchAttr : Divi_Attr<"Batch", "batch"> {
-  let summary = "some of the queued inputs, and where and when a task runs for them at once";
+  let summary = "one launch of a task for a batch of queued inputs: its device, start and inputs";
   let description = [{
     ```mlir
     #divi.batch<@gpu0, start = 12.5, inputs = [0, 1, 2, 3]>
     ```
-    The start is in microseconds; inputs are counted from 0 and in increasing order.
+    The start is in microseconds; inputs are counted from 0 and strictly increasing.
   }];
   let parameters = (ins "::mlir::FlatSymbolRefAttr":$device, "::mlir::FloatAttr":$start,
     ArrayRefParameter<"int64_t">:$inputs);
@@ -100,13 +102,13 @@ def Divi_BatchAttr : Divi_Attr<"Batch", "batch"> {
 }
 
 def Divi_MoveAttr : Divi_Attr<"Move", "move"> {
-  let summary = "when a tensor goes from one device to another";
+  let summary = "start and end of a transfer of a tensor between two devices";
   let description = [{
     ```mlir
     #divi.move<0, @gpu0 -> @gpu1, start = 12.5, end = 20.0>
     ```
-    The number says which of the operation's results it is, or which argument of the function. Times are in microseconds.
-    With queued inputs, all that are read there go at once.
+    The number is the index of the operation's result or of the function's argument. Times are in microseconds. With
+    queued inputs, one transfer moves all inputs that the destination reads.
   }];
   let parameters = (ins "int64_t":$index, "::mlir::FlatSymbolRefAttr":$from, "::mlir::FlatSymbolRefAttr":$to,
     "::mlir::FloatAttr":$start, "::mlir::FloatAttr":$end);
@@ -121,22 +123,22 @@ def Divi_MoveAttr : Divi_Attr<"Move", "move"> {
 class Divi_Op<string mnemonic, list<Trait> traits = []> : Op<Divi_Dialect, mnemonic, traits>;
 
 def Divi_DeviceOp : Divi_Op<"device", [Symbol, HasParent<"::mlir::ModuleOp">]> {
-  let summary = "a processor with its memory";
+  let summary = "processor with its memory";
   let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$kind, I64Attr:$memory, OptionalAttr<StrAttr>:$arch,
     OptionalAttr<I64ArrayAttr>:$batch_sizes, OptionalAttr<I64Attr>:$threads, OptionalAttr<StrAttr>:$weights,
     OptionalAttr<I64Attr>:$node);
   let description = [{
-    Weights are `"resident"`, which is what they are if nothing is said, or `"streamed"`: then they stay in the host's memory
-    and come whenever they are needed, so that the device's memory is for tensors and a few weights at a time.
+    `weights` is `"resident"` (the default) or `"streamed"`. Streamed weights stay in host memory and are copied whenever a
+    task needs them, so that device memory holds tensors and a few weights at a time.
 
-    `node` says which node of a cluster it is part of, counted from 0.
+    `node` is the index of the host that the device belongs to, in a system of several hosts.
   }];
   let assemblyFormat = "$sym_name attr-dict";
   let hasVerifier = 1;
 }
 
 def Divi_LinkOp : Divi_Op<"link", [HasParent<"::mlir::ModuleOp">, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
-  let summary = "a way for tensors from one device to another";
+  let summary = "directed connection from one device to another";
   let description = "Bandwidth in bytes per second, latency in seconds. Links on one bus share it.";
   let arguments = (ins FlatSymbolRefAttr:$from, FlatSymbolRefAttr:$to, F64Attr:$bandwidth, F64Attr:$latency,
     OptionalAttr<StrAttr>:$bus);
@@ -158,7 +160,7 @@ def Divi_ClusterOp : Divi_Op<"cluster", [IsolatedFromAbove, RecursiveMemoryEffec
 }
 
 def Divi_YieldOp : Divi_Op<"yield", [Pure, Terminator, ReturnLike, HasParent<"::divi::ClusterOp">]> {
-  let summary = "the results of a cluster";
+  let summary = "returns the results of a cluster";
   let arguments = (ins Variadic<AnyType>:$values);
   let assemblyFormat = "attr-dict ($values^ `:` type($values))?";
   let builders = [OpBuilder<(ins), [{ /* yields nothing */ }]>];
@@ -175,20 +177,20 @@ def Divi_TransferOp : Divi_Op<"transfer", [Pure, SameOperandsAndResultType,
 }
 
 def Divi_LaunchOp : Divi_Op<"launch", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
-  let summary = "runs a function on a device as soon as its operands are there";
+  let summary = "runs a function on a device as soon as its operands have arrived";
   let arguments = (ins FlatSymbolRefAttr:$callee, Variadic<AnyType>:$inputs, FlatSymbolRefAttr:$device);
   let results = (outs Variadic<AnyType>:$results);
   let assemblyFormat = "$callee `(` $inputs `)` `on` $device attr-dict `:` functional-type($inputs, $results)";
 }
 
 def Divi_SliceOp : Divi_Op<"slice", [Pure]> {
-  let summary = "some of the inputs that a batched tensor is for";
+  let summary = "extracts some inputs of a batched tensor";
   let description = [{
     ```mlir
     %1 = divi.slice %0[4, 5, 6, 7] of 16 axis 0 : tensor<16x3xf32> -> tensor<4x3xf32>
     ```
-    Positions are those in the operand, which is for 16 inputs. They lie on one axis, behind each other; `outer 2` says
-    that it is made of two parts, each with all the inputs. Runs where its operand is, and takes no time.
+    Positions index the inputs of the operand, here 16, which are contiguous along one axis. With `outer 2` the axis
+    consists of two parts, each with all inputs. Runs on the device of its operand, in zero time.
   }];
   let arguments = (ins AnyRankedTensor:$input, DenseI64ArrayAttr:$positions, I64Attr:$count, I64Attr:$axis,
     DefaultValuedAttr<I64Attr, "1">:$outer);
@@ -200,12 +202,12 @@ def Divi_SliceOp : Divi_Op<"slice", [Pure]> {
 }
 
 def Divi_GatherOp : Divi_Op<"gather", [Pure]> {
-  let summary = "the inputs of several batched tensors, one behind the other";
+  let summary = "concatenates the inputs of several batched tensors";
   let description = [{
     ```mlir
     %2 = divi.gather %0 of 4, %1 of 8 axis 0 : (tensor<4x3xf32>, tensor<8x3xf32>) -> tensor<12x3xf32>
     ```
-    Axis and parts are as for `divi.slice`. Runs where its operands are, and takes no time.
+    `axis` and `outer` are those of `divi.slice`. Runs on the device of its operands, in zero time.
   }];
   let arguments = (ins Variadic<AnyRankedTensor>:$inputs, DenseI64ArrayAttr:$counts, I64Attr:$axis,
     DefaultValuedAttr<I64Attr, "1">:$outer);

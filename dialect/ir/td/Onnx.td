@@ -1,5 +1,5 @@
-// The `onnx` dialect: ONNX's operators under the names and forms that onnx-mlir prints, so that its output can be read.
-// Operators that are not here are accepted and carried along.
+// The `onnx` dialect: ONNX's operators with the names and textual forms of onnx-mlir, so that its output can be parsed.
+// Unregistered operators are accepted and preserved.
 
 #ifndef DIVI_ONNX
 #define DIVI_ONNX
@@ -30,7 +30,7 @@ class ONNX_TypeDef<string name> : TypeDef<ONNX_Dialect, name> {
 }
 
 def ONNX_String : ONNX_TypeDef<"String"> {
-  let summary = "the element type of a tensor of strings";
+  let summary = "element type of a tensor of strings";
 }
 
 class ONNX_Container<string name, string what> : ONNX_TypeDef<name> {
@@ -39,15 +39,15 @@ class ONNX_Container<string name, string what> : ONNX_TypeDef<name> {
   let assemblyFormat = "`<` $elementType `>`";
 }
 
-def ONNX_Seq : ONNX_Container<"Seq", "a sequence of values of one type">;
-def ONNX_Opt : ONNX_Container<"Opt", "a value or nothing">;
+def ONNX_Seq : ONNX_Container<"Seq", "sequence of values of one type">;
+def ONNX_Opt : ONNX_Container<"Opt", "optional value">;
 
 //===----------------------------------------------------------------------===//
 // Operators
 //===----------------------------------------------------------------------===//
 
-/// Checks the operator against shape inference: operands that contradict its definition and results of another
-/// type than it computes are errors.
+/// Verifies the operator against shape inference: rejects operands that violate its definition and results whose type
+/// differs from the inferred one.
 def ONNX_VerifiedByInference : NativeOpTrait<"VerifiedByInference"> {
   let cppNamespace = "::divi::onnx";
 }
@@ -56,9 +56,9 @@ class ONNX_Op<string mnemonic, list<Trait> traits = []>
     : Op<ONNX_Dialect, mnemonic, !listconcat(traits, [ONNX_VerifiedByInference])>;
 
 def ONNX_ConstantOp : ONNX_Op<"Constant", [Pure, ConstantLike]> {
-  let summary = "a tensor known when the model is compiled";
+  let summary = "tensor known at compile time";
   let description = [{
-    The value is one of ONNX's attributes for it; the importer always writes `value`: elements, a resource, or a
+    Exactly one of the attributes holds the value. The importer always writes `value`: elements, a resource, or a
     reference to bytes in a file (`#divi.external`).
   }];
   let arguments = (ins OptionalAttr<AnyAttr>:$sparse_value, OptionalAttr<AnyAttr>:$value,
@@ -72,14 +72,14 @@ def ONNX_ConstantOp : ONNX_Op<"Constant", [Pure, ConstantLike]> {
 }
 
 def ONNX_ConstantOfShapeOp : ONNX_Op<"ConstantOfShape", [Pure]> {
-  let summary = "a tensor of one value, with a shape that is computed";
+  let summary = "tensor filled with one value, whose shape is an operand";
   let arguments = (ins TensorOf<[I64]>:$input, OptionalAttr<AnyAttr>:$value);
   let results = (outs AnyTensor:$output);
   let assemblyFormat = "`(` $input `)` attr-dict `:` functional-type(operands, results)";
 }
 
 def ONNX_NoValueOp : ONNX_Op<"NoValue", [Pure, ConstantLike]> {
-  let summary = "stands for an optional operand that is absent";
+  let summary = "placeholder of an absent optional operand";
   let arguments = (ins UnitAttr:$value);
   let results = (outs NoneType:$none_val);
   let hasFolder = 1;
@@ -87,14 +87,14 @@ def ONNX_NoValueOp : ONNX_Op<"NoValue", [Pure, ConstantLike]> {
 
 def ONNX_ReturnOp : ONNX_Op<"Return", [Pure, Terminator, ReturnLike, ParentOneOf<["::mlir::func::FuncOp"]>]> {
   let summary = "returns from a function";
-  let description = "What onnx-mlir ends functions with; the importer writes `func.return`.";
+  let description = "Terminator of functions in onnx-mlir's output; the importer writes `func.return`.";
   let arguments = (ins Variadic<AnyType>:$operands);
   let assemblyFormat = "attr-dict ($operands^ `:` type($operands))?";
   let hasVerifier = 1;
 }
 
 def ONNX_YieldOp : ONNX_Op<"Yield", [Pure, Terminator, ReturnLike]> {
-  let summary = "ends a subgraph";
+  let summary = "terminates a subgraph";
   let arguments = (ins Variadic<AnyType>:$operands);
   let assemblyFormat = "attr-dict ($operands^ `:` type($operands))?";
   let hasVerifier = 1;
@@ -113,7 +113,7 @@ def ONNX_BatchNormalizationInferenceModeOp : ONNX_Op<"BatchNormalizationInferenc
 }
 
 def ONNX_MaxPoolSingleOutOp : ONNX_Op<"MaxPoolSingleOut", [Pure]> {
-  let summary = "MaxPool whose indices nobody asks for";
+  let summary = "MaxPool without the result Indices";
   let arguments = (ins AnyTensor:$X, DefaultValuedStrAttr<StrAttr, "NOTSET">:$auto_pad,
     DefaultValuedAttr<SI64Attr, "0">:$ceil_mode, OptionalAttr<I64ArrayAttr>:$dilations, I64ArrayAttr:$kernel_shape,
     OptionalAttr<I64ArrayAttr>:$pads, DefaultValuedAttr<SI64Attr, "0">:$storage_order,
@@ -122,7 +122,7 @@ def ONNX_MaxPoolSingleOutOp : ONNX_Op<"MaxPoolSingleOut", [Pure]> {
 }
 
 def ONNX_CustomOp : ONNX_Op<"Custom"> {
-  let summary = "an operator of another domain, carried along";
+  let summary = "operator of another domain, preserved as opaque";
   let arguments = (ins Variadic<AnyType>:$inputs, StrAttr:$function_name, OptionalAttr<StrAttr>:$domain_name);
   let results = (outs Variadic<AnyType>:$outputs);
 }

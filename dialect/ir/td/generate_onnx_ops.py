@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Writes OnnxOps.td and schema_table.rs from the operator schemas of the `onnx` package: the newest version of each
+"""Generates OnnxOps.td and schema_table.rs from the operator schemas of the `onnx` package: the newest version of each
 ai.onnx operator.
 
     .venv/bin/python dialect/ir/td/generate_onnx_ops.py dialect/ir/td/OnnxOps.td dialect/onnx/src/schema_table.rs
 
-Optional operands and results are always there and have type `none` when absent, as in onnx-mlir.
+Absent optional operands and results have type `none`, as in onnx-mlir.
 """
 
 import sys
@@ -13,13 +13,13 @@ import numpy
 import onnx
 from onnx import AttributeProto, TensorProto, defs
 
-# Written by hand in Onnx.td, because they have a syntax or a meaning of their own.
+# Defined by hand in Onnx.td, because they have custom syntax or semantics.
 BY_HAND = {"Constant", "ConstantOfShape"}
 
-# Carried as unregistered operators with regions or types of their own.
+# Represented as unregistered operators, because they have regions or special types.
 OPAQUE = {"If", "Loop", "Scan", "SequenceMap", "Optional"}
 
-# Two of these with the same operands are not the same value.
+# Not `Pure`: two of these with the same operands must not be merged.
 IMPURE = {"Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
 
 ELEMENT_TYPES = {
@@ -37,11 +37,11 @@ ATTRIBUTE_KINDS = {
     "STRINGS": "StrArrayAttr", "TENSOR": "AnyAttr", "SPARSE_TENSOR": "AnyAttr",
 }  # fmt: skip
 
-# The oldest opset that anything is written in: every tool of today reads it.
+# Oldest opset that models are exported in; current tools all support it.
 FLOOR = 18
 
-# Versions that changed what an operator computes, or what values its attributes may have, beyond what schemas say; and the
-# oldest that ONNX's reference implementation has.
+# Versions that changed an operator's semantics or the valid values of its attributes, which schemas do not record, and the
+# oldest version that ONNX's reference implementation has.
 CHANGED = {("AveragePool", 19), ("GroupNormalization", 21), ("Pad", 19), ("Resize", 19), ("DequantizeLinear", 19)}
 
 KINDS = {
@@ -55,7 +55,7 @@ FormalParameterOption = defs.OpSchema.FormalParameterOption
 
 
 def value_constraint(schema, parameter):
-    """The ODS type constraint of one operand or result."""
+    """Returns the ODS type constraint of an operand or a result."""
     constraints = {c.type_param_str: c.allowed_type_strs for c in schema.type_constraints}
     allowed = constraints.get(parameter.type_str, [parameter.type_str])
     tensors = sorted(ELEMENT_TYPES[t[len("tensor(") : -1]] for t in allowed if t.startswith("tensor("))
@@ -71,6 +71,7 @@ def value_constraint(schema, parameter):
 
 
 def attribute_constraint(op, attribute):
+    """Returns the ODS constraint of an attribute."""
     if (op, attribute.name) in {("Cast", "to"), ("BitCast", "to")}:
         return "TypeAttr"
     kind = ATTRIBUTE_KINDS[attribute.type.name]
@@ -86,11 +87,12 @@ def attribute_constraint(op, attribute):
 
 
 def definition(schema):
+    """Returns the ODS definition of an operator."""
     traits = [] if schema.name in IMPURE else ["Pure"]
     taken = {p.name for p in schema.inputs} | set(schema.attributes)
     arguments = [f"{value_constraint(schema, p)}:${p.name}" for p in schema.inputs]
     arguments += [f"{attribute_constraint(schema.name, a)}:${name}" for name, a in sorted(schema.attributes.items())]
-    # An operand and a result may share a name in ONNX, not in C++.
+    # In ONNX an operand and a result may share a name; in ODS they may not.
     results = [f"{value_constraint(schema, p)}:${p.name if p.name not in taken else 'out_' + p.name}" for p in schema.outputs]
     return "\n".join([
         f'def ONNX_{schema.name}Op : ONNX_Op<"{schema.name}", [{", ".join(traits)}]> {{',
@@ -102,7 +104,7 @@ def definition(schema):
 
 
 def older_version(old, new):
-    """How a node may be written in an older version of its operator; None where every node means something else."""
+    """Returns the restrictions on nodes exported as an older version of their operator; None if no node can be."""
     def default(attribute):
         return attribute.default_value.SerializeToString()
 
@@ -125,7 +127,7 @@ def older_version(old, new):
 
 
 def versions(schema, history):
-    """The versions of an operator in which a node may be written, newest first, down to the oldest opset."""
+    """Returns the versions of an operator that nodes can be exported as, newest first, down to the oldest opset."""
     rows = [f"Version::newest({schema.since_version}, {len(schema.inputs)})"]
     newer = schema
     for old in sorted((s for s in history if s.since_version < schema.since_version), key=lambda s: -s.since_version):
@@ -142,17 +144,19 @@ def versions(schema, history):
 
 
 def default_value(attribute):
+    """Returns the default of an attribute as a Rust expression."""
     default = attribute.default_value
     if default.name and default.type == AttributeProto.INT:
-        return f"Some(Default::Int({default.i}))"
+        return f"Some(DefaultValue::Int({default.i}))"
     if default.name and default.type == AttributeProto.FLOAT:
-        return f"Some(Default::Float({numpy.float32(default.f)!s}))"
+        return f"Some(DefaultValue::Float({numpy.float32(default.f)!s}))"
     if default.name and default.type == AttributeProto.STRING:
-        return f'Some(Default::Str("{default.s.decode()}"))'
+        return f'Some(DefaultValue::Str("{default.s.decode()}"))'
     return "None"
 
 
 def table_row(schema, history):
+    """Returns the row of an operator in schema_table.rs."""
     def arity(parameters):
         variadic = any(p.option == FormalParameterOption.Variadic for p in parameters)
         required = sum(p.option == FormalParameterOption.Single for p in parameters)
@@ -177,18 +181,18 @@ def main(td_path, table_path):
             history.setdefault(schema.name, []).append(schema)
     opset = defs.onnx_opset_version()
     ir_versions = [(row[2], row[1]) for row in onnx.helper.VERSION_TABLE if row[2] >= FLOOR]
-    note = f"// Written by generate_onnx_ops.py from the schemas of opset {opset}; do not edit.\n\n"
+    note = f"// Generated by generate_onnx_ops.py from the schemas of opset {opset}; do not edit.\n\n"
     names = sorted(set(schemas) - BY_HAND - OPAQUE)
     with open(td_path, "w") as out:
         out.write(note)
         out.write("\n\n".join(definition(schemas[name]) for name in names) + "\n")
     with open(table_path, "w") as out:
         out.write(note)
-        out.write("use super::{Arity, Attribute, Default, Kind, Schema, Version};\n\n")
+        out.write("use super::{Arity, Attribute, DefaultValue, Kind, Schema, Version};\n\n")
         out.write(f"pub(super) const OPSET: i64 = {opset};\n")
         out.write(f"pub(super) const IR_VERSION: i64 = {onnx.IR_VERSION};\n")
-        out.write(f"pub(super) const OLDEST_OPSET: i64 = {FLOOR};\n\n")
-        out.write("/// Opsets, each with the IR version that it came with.\n#[rustfmt::skip]\n")
+        out.write(f"pub(super) const MIN_EXPORT_OPSET: i64 = {FLOOR};\n\n")
+        out.write("/// Opsets and the IR version that each was released with.\n#[rustfmt::skip]\n")
         pairs = ", ".join(f"({opset}, {version})" for opset, version in sorted(set(ir_versions)))
         out.write(f"pub(super) const IR_VERSIONS: &[(i64, i64)] = &[{pairs}];\n\n")
         out.write("#[rustfmt::skip]\npub(super) const SCHEMAS: &[Schema] = &[\n")

@@ -4,30 +4,32 @@ use std::fmt;
 
 macro_rules! dtypes {
     ($($variant:ident = $code:literal, $name:literal, $bits:literal;)*) => {
-        /// The element type of a tensor.
+        /// Element type of a tensor.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum DType { $($variant,)* }
+        pub enum DType {
+            $(#[doc = concat!("ONNX's type `", $name, "`.")] $variant,)*
+        }
 
         impl DType {
-            /// Every element type ONNX has.
+            /// All element types of ONNX.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// The type with this `TensorProto.DataType` code; `None` for 0 (undefined) and codes ONNX does not have.
+            /// Returns the type with this `TensorProto.DataType` code; `None` for 0 (undefined) and unknown codes.
             pub const fn from_code(code: i64) -> Option<Self> {
                 match code { $($code => Some(Self::$variant),)* _ => None }
             }
 
-            /// The `TensorProto.DataType` code.
+            /// Returns the `TensorProto.DataType` code.
             pub const fn code(self) -> i64 {
                 match self { $(Self::$variant => $code,)* }
             }
 
-            /// The name ONNX gives the type in signatures, as in `tensor(float)`.
+            /// Returns ONNX's name of the type in signatures, as in `tensor(float)`.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
             }
 
-            /// The width of one element in a dense buffer; 0 for strings, which have none.
+            /// Returns the width in bits of an element in a dense buffer; 0 for strings, which have no fixed width.
             pub const fn bits(self) -> u64 {
                 match self { $(Self::$variant => $bits,)* }
             }
@@ -67,29 +69,33 @@ dtypes! {
 }
 
 impl DType {
-    /// Integers of any width, without `bool`.
+    /// Returns true for integers of any width, except `bool`.
     pub const fn is_int(self) -> bool {
         self.is_signed_int() || self.is_unsigned_int()
     }
 
+    /// Returns true for signed integers of any width.
     pub const fn is_signed_int(self) -> bool {
         matches!(self, Self::I2 | Self::I4 | Self::I8 | Self::I16 | Self::I32 | Self::I64)
     }
 
+    /// Returns true for unsigned integers of any width, except `bool`.
     pub const fn is_unsigned_int(self) -> bool {
         matches!(self, Self::U2 | Self::U4 | Self::U8 | Self::U16 | Self::U32 | Self::U64)
     }
 
-    /// Floating-point types that arithmetic is defined on.
+    /// Returns true for floating-point types with arithmetic: 16 bits and wider.
     pub const fn is_float(self) -> bool {
         matches!(self, Self::F16 | Self::BF16 | Self::F32 | Self::F64)
     }
 
+    /// Returns true for complex numbers.
     pub const fn is_complex(self) -> bool {
         matches!(self, Self::Complex64 | Self::Complex128)
     }
 
-    /// Bytes of a dense buffer of `count` elements; types below a byte are packed. `None` on overflow and for strings.
+    /// Returns the size in bytes of a dense buffer of `count` elements; types narrower than a byte are packed. `None` on
+    /// overflow and for strings.
     pub fn byte_len(self, count: u64) -> Option<u64> {
         if matches!(self, Self::String) {
             return None;

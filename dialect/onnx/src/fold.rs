@@ -1,8 +1,7 @@
-//! Evaluation of operators on constants: the shape arithmetic that exporters leave behind.
+//! Constant folding, mainly of the shape arithmetic that exporters emit.
 //!
-//! Folding is for small tensors. It never evaluates an operator whose result would be large, so that
-//! it costs neither time nor memory on hostile or merely big models. Whatever is wrong with a node (an index out of
-//! range, a shape that does not fit) only means that nothing is folded: errors are inference's to report.
+//! Operators with large results are not evaluated, which bounds time and memory on large or malicious models. An invalid
+//! node (an index out of range, mismatched shapes) is not folded; inference reports the error.
 
 mod arithmetic;
 mod array;
@@ -24,29 +23,28 @@ mod testing;
 mod unary;
 mod walk;
 
-use crate::{DType, Dim, Node, Op, TensorType, node::Content, operators::FoldRule, tensor::count_of};
+use crate::{DType, Dim, Node, Op, TensorType, node::KnownElements, operators::FoldRule, tensor::count_of};
 
-/// Results with more elements are not computed, operands with more are not decoded.
+/// Maximum number of elements of results that are computed and operands that are decoded.
 pub const MAX_ELEMENTS: usize = 65_536;
 
-/// A partly known tensor has at most this many elements: shapes are short.
+/// Maximum number of elements of a partly known tensor.
 pub const MAX_PARTIAL: usize = 64;
 
-/// Evaluates an operator.
+/// Function that evaluates an operator.
 enum Folder {
-    /// With one result.
-    Single(fn(&Node<'_>) -> Option<Content>),
-    /// With so many results.
-    Several(fn(&Node<'_>, usize) -> Option<Vec<Option<Content>>>),
+    /// For operators with one result.
+    Single(fn(&Node<'_>) -> Option<KnownElements>),
+    /// For operators with several results, whose number is the second argument.
+    Several(fn(&Node<'_>, usize) -> Option<Vec<Option<KnownElements>>>),
 }
 
-/// What becomes known of each result's elements, given the types that inference found. Results about which nothing is
-/// known yield `None` or, at the end of the list, are left out: the list is empty, and costs no allocation, where nothing
-/// becomes known.
+/// Returns the known elements of each result, given the inferred types. Results without known elements are `None`, or
+/// omitted at the end of the list: if nothing is known, the list is empty and is not allocated.
 ///
-/// A constant may be more precise than the inferred type (the columns of `NonZero`); it never contradicts it.
-pub fn fold(node: &Node<'_>, results: &[TensorType]) -> Vec<Option<Content>> {
-    if !worth_a_look(node, results) {
+/// A constant may be more precise than the inferred type (the columns of `NonZero`) but never contradicts it.
+pub fn fold(node: &Node<'_>, results: &[TensorType]) -> Vec<Option<KnownElements>> {
+    if !may_fold(node, results) {
         return Vec::new();
     }
     match node.op.fold_rule().map(function) {
@@ -62,29 +60,29 @@ pub fn fold(node: &Node<'_>, results: &[TensorType]) -> Vec<Option<Content>> {
     }
 }
 
-/// Whether enough is known of the operands. Nearly every node of a model stops here.
-fn worth_a_look(node: &Node<'_>, results: &[TensorType]) -> bool {
+/// Returns true if enough elements of the operands are known. Rejects most nodes of a model early.
+fn may_fold(node: &Node<'_>, results: &[TensorType]) -> bool {
     let known = |index: usize| node.optional(index).is_some_and(|value| value.content.is_some());
     if node.inputs.iter().flatten().all(|value| value.content.is_some()) {
         return true;
     }
     match node.op {
-        // These look at types.
+        // Depend only on the operand's type.
         Op::Shape | Op::Size | Op::EyeLike => true,
         Op::CastLike => known(0),
-        // These can tell something of their result from some of their operands, where it is a shape.
+        // If the result may be a shape, some known operands determine some of its elements.
         Op::Concat | Op::Mul => results.first().is_some_and(may_be_partial) && (0..node.inputs.len()).any(known),
         Op::Where => results.first().is_some_and(may_be_partial) && known(0) && (known(1) || known(2)),
         _ => false,
     }
 }
 
-/// Whether a tensor may be partly known: integers that shapes are made of, in a list or alone.
+/// Returns true if a tensor may be partly known: a scalar or a list of the integer types of shapes.
 fn may_be_partial(ty: &TensorType) -> bool {
     matches!(ty.dtype, DType::I64 | DType::I32) && ty.rank().is_some_and(|rank| rank <= 1)
 }
 
-/// The function of a rule.
+/// Returns the function of a rule.
 fn function(rule: FoldRule) -> Folder {
     match rule {
         FoldRule::Concat => Folder::Single(layout::concat),
@@ -122,7 +120,7 @@ fn function(rule: FoldRule) -> Folder {
         FoldRule::CastLike => Folder::Single(|node| cast::cast(node, node.dtype(1).ok()?)),
         FoldRule::Compare => Folder::Single(compare::compare),
         FoldRule::Where => Folder::Single(compare::where_),
-        FoldRule::Arg => Folder::Single(reduce::arg),
+        FoldRule::ArgExtremum => Folder::Single(reduce::arg),
         FoldRule::Reduce => Folder::Single(reduce::reduce),
         FoldRule::IsInf => Folder::Single(unary::is_inf),
         FoldRule::IsNaN => Folder::Single(unary::is_nan),
@@ -135,9 +133,9 @@ fn function(rule: FoldRule) -> Folder {
     }
 }
 
-/// Whether a result fits its inferred type. A contradiction means that inference and folding understand a node
-/// differently, and then neither is to be trusted with its elements.
-fn agrees(content: &Content, ty: &TensorType) -> bool {
+/// Returns true if a result is consistent with its inferred type. A contradiction means that inference and folding interpret a
+/// node differently; the folded elements are then discarded.
+fn agrees(content: &KnownElements, ty: &TensorType) -> bool {
     let fits = |dims: &[i64]| match &ty.shape {
         Some(shape) => {
             shape.len() == dims.len()
@@ -146,8 +144,8 @@ fn agrees(content: &Content, ty: &TensorType) -> bool {
         None => true,
     };
     match content {
-        Content::Constant(tensor) => tensor.dtype() == ty.dtype && fits(tensor.dims()),
-        Content::Partial(elements) => match ty.shape.as_deref() {
+        KnownElements::Constant(tensor) => tensor.dtype() == ty.dtype && fits(tensor.dims()),
+        KnownElements::Partial(elements) => match ty.shape.as_deref() {
             _ if !may_be_partial(ty) => false,
             Some([]) => elements.len() == 1,
             Some([Dim::Known(size)]) => elements.len() as i64 == *size,
@@ -156,7 +154,7 @@ fn agrees(content: &Content, ty: &TensorType) -> bool {
     }
 }
 
-/// Elements of a shape, if folding may have that many.
+/// Returns the number of elements of a shape if it is at most [`MAX_ELEMENTS`].
 fn bounded(dims: &[i64]) -> Option<usize> {
     let count = usize::try_from(count_of(dims)?).ok()?;
     (count <= MAX_ELEMENTS).then_some(count)

@@ -1,9 +1,9 @@
-//! Shape and type inference: one small function an operator, one file a family.
+//! Shape and type inference: one function per operator, one file per family.
 //!
-//! A rule gets the operands' types, what is known of their elements, and the attributes, and returns the type
-//! of every result it can have. Where something it needs is unknown, it returns less (an unknown dimension, an
-//! unknown rank), never a guess; what contradicts the operator's definition is an error. Operators have the form
-//! of the newest opset; `divi-passes` brings older ones into it when it imports them.
+//! A rule takes the types and known elements of the operands and the attributes, and returns the types of all results,
+//! including optional ones. It never guesses: missing information yields unknown dimensions or an unknown rank.
+//! Violations of the operator's definition are errors. Operators have the form of the newest opset; the importer upgrades
+//! older ones.
 
 mod attention;
 mod conv;
@@ -25,24 +25,24 @@ pub(crate) mod testing;
 
 use crate::{Error, Node, TensorType, operators::InferRule};
 
-/// The types of a node's results.
+/// Types of a node's results.
 pub type Types = Result<Vec<TensorType>, Error>;
 
-/// Infers the results of one operator.
+/// Function that infers the results of an operator.
 type Rule = fn(&Node<'_>) -> Types;
 
-/// Infers the types of a node's results; [`crate::Op::is_inferred`] says of which operators. A result that is too large to exist is
-/// an error, whatever the operator.
+/// Infers the types of a node's results, for operators with [`crate::Op::is_inferred`]. A result whose number of elements
+/// overflows is an error.
 pub fn infer(node: &Node<'_>) -> Types {
     let rule = node.op.infer_rule().ok_or_else(|| Error::new(format!("has no rule for the operator {}", node.op)))?;
     let types = function(rule)(node)?;
-    match types.iter().find(|ty| ty.is_impossible()) {
+    match types.iter().find(|ty| ty.overflows()) {
         Some(ty) => Err(Error::new(format!("has a result of type {ty}, which no tensor can have"))),
         None => Ok(types),
     }
 }
 
-/// The function of a rule.
+/// Returns the function of a rule.
 fn function(rule: InferRule) -> Rule {
     match rule {
         InferRule::Attention => attention::attention,
@@ -99,11 +99,11 @@ fn function(rule: InferRule) -> Rule {
         InferRule::Transpose => layout::reshape::transpose,
         InferRule::Squeeze => layout::reshape::squeeze,
         InferRule::Unsqueeze => layout::reshape::unsqueeze,
-        InferRule::Slice => layout::cut::slice,
-        InferRule::Split => layout::cut::split,
-        InferRule::Pad => layout::cut::pad,
-        InferRule::CenterCropPad => layout::cut::center_crop_pad,
-        InferRule::Compress => layout::cut::compress,
+        InferRule::Slice => layout::slice_pad::slice,
+        InferRule::Split => layout::slice_pad::split,
+        InferRule::Pad => layout::slice_pad::pad,
+        InferRule::CenterCropPad => layout::slice_pad::center_crop_pad,
+        InferRule::Compress => layout::slice_pad::compress,
         InferRule::Concat => layout::concat,
         InferRule::Tile => layout::tile,
         InferRule::Expand => layout::expand,
@@ -145,7 +145,7 @@ fn function(rule: InferRule) -> Rule {
         InferRule::GRU => |node| recurrent::recurrent(node, 3, 1),
         InferRule::LSTM => |node| recurrent::recurrent(node, 4, 2),
         InferRule::Reduce => reduce::reduce,
-        InferRule::Cumulate => reduce::cumulate,
+        InferRule::Cumulative => reduce::cumulate,
         InferRule::DFT => signal::dft,
         InferRule::STFT => signal::stft,
         InferRule::Window => signal::window,
@@ -153,7 +153,7 @@ fn function(rule: InferRule) -> Rule {
     }
 }
 
-/// One result of this type: what most rules return.
-fn one(ty: TensorType) -> Types {
+/// Returns the types of a node with one result.
+fn single_result(ty: TensorType) -> Types {
     Ok(vec![ty])
 }

@@ -1,9 +1,8 @@
-//! What ONNX operators mean, without MLIR: element types, shapes that may be partly unknown,
+//! Semantics of ONNX operators, independent of MLIR: element types, shapes that may be partly unknown,
 //! constants, and for each operator the function that infers its results and, where it is cheap,
 //! the one that evaluates it on constants.
 //!
-//! The importer, the verifiers of the `onnx` dialect and re-inference at another batch size all ask
-//! this crate, so that there is one answer.
+//! The importer, the verifiers of the `onnx` dialect and re-inference at another batch size all use this crate.
 
 pub mod dtype;
 pub mod fold;

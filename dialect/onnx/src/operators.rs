@@ -1,19 +1,19 @@
-//! Operators of the `onnx` dialect: one table that says of each which functions of the compiler serve it.
+//! Operators of the `onnx` dialect: a table of the compiler functions that implement each operator.
 //!
-//! | column | names | mapped to functions by |
+//! | column | contents | mapped to functions by |
 //! |---|---|---|
 //! | `infer` | shape and type inference | [`crate::infer`] |
 //! | `fold` | evaluation on constants | [`crate::fold`] |
 //! | `fusion` | role in clusters | `divi_passes::fuse` |
-//! | `batch` | path of the batch dimension | `divi_passes::rebatch` |
+//! | `batch` | propagation of the batch dimension | `divi_passes::rebatch` |
 //! | `class`, `work` | cost model, and operations and bytes | `divi_cost::work` |
 //! | `lower` | plain kernel | `divi_codegen::ops` |
-//! | `cpu`, `cuda` | fast kernels | `divi_codegen::cpu`, `divi_codegen::cuda` |
+//! | `cpu`, `cuda` | optimized kernels | `divi_codegen::cpu`, `divi_codegen::cuda` |
 //! | `half` | treatment of half precision | `divi_codegen::widen` |
 //!
-//! `none` in a column is a feature that the operator lacks; `operators/lacking.txt` lists them all. The table holds the operators
-//! of ONNX's newest opset and those that the dialect has beside them ([`OTHER_FORMS`]). `docs/add-an-operator.md` says how to add
-//! one.
+//! `none` in a column is a feature that the operator lacks; `operators/unsupported.txt` lists them all. The table contains the
+//! operators of ONNX's newest opset and additional ones of the dialect ([`DIALECT_ONLY`]). `docs/add-an-operator.md` describes
+//! how to add one.
 
 mod columns;
 pub use columns::{
@@ -22,7 +22,7 @@ pub use columns::{
 };
 use std::fmt;
 
-/// A row of the table.
+/// Row of the table.
 struct Row {
     name: &'static str,
     /// Name of the MLIR operation.
@@ -41,7 +41,7 @@ struct Row {
     flags: &'static [Flag],
 }
 
-/// The value of a column: `none`, or a variant of the column's type.
+/// Expands to the value of a column: `none`, or a variant of the column's type.
 macro_rules! column {
     ($type:ident, none) => {
         None
@@ -57,16 +57,16 @@ macro_rules! operators {
         class: $class:ident, work: $work:ident, lower: $lower:ident, cpu: $cpu:ident, cuda: $cuda:ident, half: $half:ident,
         flags: [$($flag:ident),*]
     })*) => {
-        /// An operator, by its name in the `onnx` dialect; ordered by name.
+        /// Operator of the `onnx` dialect. Variants are sorted by name.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Op {
-            $($name,)*
+            $(#[doc = concat!("`onnx.", stringify!($name), "`.")] $name,)*
         }
 
-        /// Every operator, sorted by name.
+        /// All operators, sorted by name.
         pub(super) const ALL: &[Op] = &[$(Op::$name,)*];
 
-        /// The row of each operator, at its place in [`Op`].
+        /// Rows of all operators, in the order of [`Op`].
         pub(super) const ROWS: &[Row] = &[$(
             Row {
                 name: stringify!($name),
@@ -93,8 +93,8 @@ mod table;
 pub use table::Op;
 use table::{ALL, ROWS};
 
-/// Operators of the dialect that have no schema of their own in ONNX's newest opset.
-pub const OTHER_FORMS: &[Op] = &[
+/// Operators of the dialect that have no schema in ONNX's newest opset.
+pub const DIALECT_ONLY: &[Op] = &[
     Op::BatchNormalizationInferenceMode,
     Op::MaxPoolSingleOut,
     Op::PadV11,
@@ -109,8 +109,8 @@ pub const OTHER_FORMS: &[Op] = &[
 ];
 
 impl Op {
-    /// Finds an operator by its name in the `onnx` dialect, without the dialect: `Conv`. `None` if the table has none of that
-    /// name: operators of other domains, and operations that are not operators (`Return`, `NoValue`).
+    /// Finds an operator by its name without the dialect: `Conv`. `None` for operators of other domains, and for operations that
+    /// are not operators (`Return`, `NoValue`).
     pub fn from_name(name: &str) -> Option<Self> {
         let index = ROWS.binary_search_by(|row| row.name.cmp(name)).ok()?;
         Some(ALL[index])
@@ -121,7 +121,7 @@ impl Op {
         name.strip_prefix("onnx.").and_then(Self::from_name)
     }
 
-    /// Every operator, sorted by name.
+    /// Returns all operators, sorted by name.
     pub fn all() -> &'static [Self] {
         ALL
     }
@@ -130,84 +130,94 @@ impl Op {
         &ROWS[self as usize]
     }
 
-    /// Name in the `onnx` dialect, without the dialect: `Conv`.
+    /// Returns the name without the dialect: `Conv`.
     pub fn name(self) -> &'static str {
         self.row().name
     }
 
-    /// Name of the MLIR operation: `onnx.Conv`.
+    /// Returns the name of the MLIR operation: `onnx.Conv`.
     pub const fn operation_name(self) -> &'static str {
         self.row().operation
     }
 
+    /// Returns the family.
     pub fn family(self) -> Family {
         self.row().family
     }
 
+    /// Returns the inference rule.
     pub fn infer_rule(self) -> Option<InferRule> {
         self.row().infer
     }
 
-    /// Returns whether there is shape inference for the operator: the rest of the compiler treats all others as opaque.
+    /// Returns true if the operator has shape inference. All other operators are opaque to the compiler.
     pub fn is_inferred(self) -> bool {
         self.infer_rule().is_some()
     }
 
+    /// Returns the constant folding rule.
     pub fn fold_rule(self) -> Option<FoldRule> {
         self.row().fold
     }
 
+    /// Returns the role in clusters.
     pub fn fusion_role(self) -> Option<FusionRole> {
         self.row().fusion
     }
 
+    /// Returns the rule that propagates the batch dimension.
     pub fn batch_rule(self) -> Option<BatchRule> {
         self.row().batch
     }
 
-    /// Class of the cost model. Shapes and attributes can refine it: a Conv whose groups have one channel is a
+    /// Returns the class of the cost model. Shapes and attributes can refine it: a Conv whose groups have one channel is a
     /// [`CostClass::DepthwiseConv`].
     pub fn class(self) -> CostClass {
         self.row().class
     }
 
+    /// Returns the rule that counts operations and bytes.
     pub fn work_rule(self) -> Option<WorkRule> {
         self.row().work
     }
 
+    /// Returns the module of the plain kernel.
     pub fn lowering(self) -> Option<Lowering> {
         self.row().lower
     }
 
+    /// Returns the optimized kernel of the CPU back end.
     pub fn cpu_kernel(self) -> Option<CpuKernel> {
         self.row().cpu
     }
 
+    /// Returns the optimized kernel of the CUDA back end.
     pub fn cuda_kernel(self) -> Option<CudaKernel> {
         self.row().cuda
     }
 
+    /// Returns the treatment of half precision.
     pub fn half_precision(self) -> Option<HalfPrecision> {
         self.row().half
     }
 
-    /// Returns whether results differ from run to run.
+    /// Returns true if results differ from run to run.
     pub fn is_random(self) -> bool {
         self.row().flags.contains(&Flag::Random)
     }
 
-    /// Returns whether plain loops are much slower than a tuned kernel. All others are bound by memory.
+    /// Returns true if plain loops are much slower than an optimized kernel. All others are memory-bound.
     pub fn is_compute_bound(self) -> bool {
         self.row().flags.contains(&Flag::ComputeBound)
     }
 
-    /// Returns whether the result has the bytes of operand 0 under another type.
+    /// Returns true if the result has the bytes of operand 0 with another type.
     pub fn is_view(self) -> bool {
         self.fusion_role() == Some(FusionRole::View)
     }
 
-    /// Operator of ONNX that the operator is written as in a model: itself, unless the dialect splits an operator in two.
-    pub fn exported(self) -> Self {
+    /// Returns the ONNX operator that the operator is exported as: itself, unless the dialect splits an ONNX operator in two.
+    pub fn onnx_op(self) -> Self {
         match self {
             Self::BatchNormalizationInferenceMode => Self::BatchNormalization,
             Self::MaxPoolSingleOut => Self::MaxPool,

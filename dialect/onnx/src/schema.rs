@@ -1,58 +1,61 @@
-//! The signatures of ai.onnx's operators, newest opset.
+//! Signatures of the ai.onnx operators, in the newest opset.
 
 #[path = "schema_table.rs"]
 mod table;
 
 use crate::{Attr, DType};
 
-/// The newest opset that divi reads, whose forms its operators have.
+/// Newest supported opset, to which imported models are upgraded.
 pub const OPSET: i64 = table::OPSET;
 
-/// The newest IR version that divi reads.
+/// Newest supported IR version.
 pub const IR_VERSION: i64 = table::IR_VERSION;
 
-/// The oldest opset that models are written in.
-pub const OLDEST_OPSET: i64 = table::OLDEST_OPSET;
+/// Oldest opset that models are exported in.
+pub const MIN_EXPORT_OPSET: i64 = table::MIN_EXPORT_OPSET;
 
-/// The IR version that an opset came with: the oldest that a model of that opset may have.
+/// Returns the IR version that an opset was released with: the oldest that a model of that opset may have.
 pub fn ir_version(opset: i64) -> i64 {
     let row = table::IR_VERSIONS.iter().find(|(other, _)| *other >= opset);
     row.map_or(IR_VERSION, |(_, version)| *version)
 }
 
-/// How many operands or results an operator has.
+/// Number of operands or results of an operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arity {
-    /// Those that must be there.
+    /// Number of required ones.
     pub required: usize,
-    /// Those with a name of their own, required or optional; the `onnx` dialect always lists all of them.
+    /// Number of named ones, required or optional; operations of the `onnx` dialect always have all of them.
     pub named: usize,
-    /// Whether any number of further ones may follow.
+    /// True if any number of further ones may follow.
     pub variadic: bool,
 }
 
 impl Arity {
-    /// Whether a node may list `count` of them.
+    /// Returns true if a node may have `count` of them.
     pub fn allows(self, count: usize) -> bool {
         count >= self.required && (self.variadic || count <= self.named)
     }
 }
 
-/// The signature of an operator.
+/// Signature of an operator.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Schema {
+    /// Name of the operator.
     pub name: &'static str,
+    /// Number of operands.
     pub inputs: Arity,
+    /// Number of results.
     pub outputs: Arity,
-    /// Sorted by name.
+    /// Attributes, sorted by name.
     pub attributes: &'static [Attribute],
-    /// The versions in which a node of the newest form may be written, newest first.
+    /// Versions that nodes of the newest form can be exported as, newest first.
     pub versions: &'static [Version],
 }
 
 impl Schema {
-    /// The lowest opset in which a node means what it does in the newest: one with so many operands, these attributes, and
-    /// operands and results of these element types.
+    /// Returns the lowest opset in which a node has the same semantics as in the newest, given its number of operands, its
+    /// attributes, and the element types of its operands and results.
     pub fn lowest_opset(&self, inputs: usize, attributes: &[&str], types: &[DType]) -> i64 {
         let fits = |version: &&Version| {
             (inputs <= version.inputs || self.inputs.variadic)
@@ -60,19 +63,20 @@ impl Schema {
                 && !types.iter().any(|dtype| version.lacks_types >> dtype.code() & 1 == 1)
         };
         let oldest = self.versions.iter().take_while(fits).last().or(self.versions.first());
-        oldest.map_or(OPSET, |version| version.since).max(OLDEST_OPSET)
+        oldest.map_or(OPSET, |version| version.since).max(MIN_EXPORT_OPSET)
     }
 }
 
-/// A version of an operator, by what nodes of the newest form it has no place for.
+/// Version of an operator, described by its differences from the newest one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Version {
-    /// The first opset with this version.
+    /// First opset with this version.
     pub since: i64,
-    /// Operands that have a name.
+    /// Number of named operands.
     pub inputs: usize,
+    /// Attributes that this version does not have.
     pub lacks_attributes: &'static [&'static str],
-    /// Element types that came later, a bit each: `1 << code`.
+    /// Bit set of element types that this version does not support: `1 << code`.
     pub lacks_types: u64,
 }
 
@@ -82,57 +86,73 @@ impl Version {
     }
 }
 
-/// What kind of value an attribute takes.
+/// Kind of an attribute (`AttributeProto.AttributeType`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
+    /// `INT`.
     Int,
+    /// `INTS`.
     Ints,
+    /// `FLOAT`.
     Float,
+    /// `FLOATS`.
     Floats,
+    /// `STRING`.
     Str,
+    /// `STRINGS`.
     Strs,
+    /// `TENSOR`.
     Tensor,
+    /// `SPARSE_TENSOR`.
     SparseTensor,
+    /// `GRAPH`.
     Graph,
+    /// `TYPE_PROTO`.
     Type,
 }
 
-/// An attribute that an operator takes.
+/// Attribute of an operator.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Attribute {
+    /// Name of the attribute.
     pub name: &'static str,
+    /// Kind of its values.
     pub kind: Kind,
+    /// True if nodes must have it.
     pub required: bool,
-    /// What it is if a node does not give it.
-    pub default: Option<Default>,
+    /// Value if a node does not have it.
+    pub default: Option<DefaultValue>,
 }
 
 impl Attribute {
-    /// Whether giving this value is the same as giving none.
+    /// Returns true if this value is the default.
     pub fn is_default(&self, value: &Attr) -> bool {
         match (self.default, value) {
-            (Some(Default::Int(default)), Attr::Int(value)) => default == *value,
-            (Some(Default::Float(default)), Attr::Float(value)) => default == *value,
-            (Some(Default::Str(default)), Attr::Str(value)) => default == value,
+            (Some(DefaultValue::Int(default)), Attr::Int(value)) => default == *value,
+            (Some(DefaultValue::Float(default)), Attr::Float(value)) => default == *value,
+            (Some(DefaultValue::Str(default)), Attr::Str(value)) => default == value,
             _ => false,
         }
     }
 }
 
-/// The value of an attribute that a node does not give.
+/// Default value of an attribute.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Default {
+pub enum DefaultValue {
+    /// `INT`.
     Int(i64),
+    /// `FLOAT`.
     Float(f32),
+    /// `STRING`.
     Str(&'static str),
 }
 
-/// Every ai.onnx operator, sorted by name.
+/// Returns the signatures of all ai.onnx operators, sorted by name.
 pub fn all() -> &'static [Schema] {
     table::SCHEMAS
 }
 
-/// The signature of an ai.onnx operator; `None` if ONNX has none of that name.
+/// Returns the signature of an ai.onnx operator; `None` if ONNX has no operator of that name.
 pub fn find(name: &str) -> Option<&'static Schema> {
     let index = table::SCHEMAS.binary_search_by(|schema| schema.name.cmp(name)).ok()?;
     Some(&table::SCHEMAS[index])
@@ -163,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn defaults_need_not_be_given() {
+    fn defaults_are_recognized() {
         let find = |op: &str, name: &str| find(op).unwrap().attributes.iter().find(|it| it.name == name).unwrap();
         assert!(find("BatchNormalization", "epsilon").is_default(&Attr::Float(1e-5)));
         assert!(!find("BatchNormalization", "epsilon").is_default(&Attr::Float(1e-3)));
@@ -173,21 +193,21 @@ mod tests {
     }
 
     #[test]
-    fn nodes_are_written_in_the_oldest_opset_that_has_them() {
+    fn lowest_opset_of_nodes() {
         let lowest =
             |op: &str, inputs, attributes: &[&str], dtype| find(op).unwrap().lowest_opset(inputs, attributes, &[dtype]);
-        // Newer versions of these only take more types.
-        assert_eq!(lowest("Conv", 3, &["group"], DType::F32), OLDEST_OPSET);
+        // Newer versions of these only support more types.
+        assert_eq!(lowest("Conv", 3, &["group"], DType::F32), MIN_EXPORT_OPSET);
         assert_eq!(lowest("Conv", 3, &["group"], DType::BF16), 22);
-        assert_eq!(lowest("Einsum", 2, &["equation"], DType::F32), OLDEST_OPSET);
+        assert_eq!(lowest("Einsum", 2, &["equation"], DType::F32), MIN_EXPORT_OPSET);
         assert_eq!(lowest("Reshape", 2, &[], DType::I4), 21);
-        // An attribute, an operand, and a meaning that came later.
-        assert_eq!(lowest("Cast", 1, &["to"], DType::F32), OLDEST_OPSET);
+        // An attribute, an operand and semantics that were added later.
+        assert_eq!(lowest("Cast", 1, &["to"], DType::F32), MIN_EXPORT_OPSET);
         assert_eq!(lowest("Cast", 1, &["round_mode", "to"], DType::F32), 24);
         assert_eq!(lowest("Attention", 6, &[], DType::F32), 23);
         assert_eq!(lowest("Attention", 7, &[], DType::F32), 24);
         assert_eq!(lowest("GroupNormalization", 3, &["num_groups"], DType::F32), 21);
-        assert_eq!(lowest("Concat", 9, &["axis"], DType::F32), OLDEST_OPSET);
+        assert_eq!(lowest("Concat", 9, &["axis"], DType::F32), MIN_EXPORT_OPSET);
     }
 
     #[test]

@@ -1,21 +1,25 @@
-//! Shapes whose dimensions may be known, named, or unknown.
+//! Shapes whose dimensions may be known, symbolic or unknown.
 
 use crate::{DType, Error, tensor::count_of};
 use std::fmt;
 
-/// A named dimension such as `batch`; the importer's symbol table has the name.
+/// Symbolic dimension such as `batch`; an index into the importer's symbol table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Symbol(pub u32);
 
-/// One dimension. Two symbols that are equal are the same size; two unknown dimensions may differ.
+/// Dimension of a tensor. Equal symbols have equal sizes; two unknown dimensions may differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dim {
+    /// Known size.
     Known(i64),
+    /// Symbolic size.
     Symbol(Symbol),
+    /// Unknown size.
     Unknown,
 }
 
 impl Dim {
+    /// Returns the size if it is known.
     pub fn known(self) -> Option<i64> {
         match self {
             Self::Known(size) => Some(size),
@@ -23,7 +27,7 @@ impl Dim {
         }
     }
 
-    /// `f` of both sizes where both are known and `f` does not overflow; else unknown.
+    /// Applies `f` to both sizes if they are known; unknown if they are not, or if `f` returns `None`.
     pub fn zip(self, other: Self, f: impl FnOnce(i64, i64) -> Option<i64>) -> Self {
         match (self, other) {
             (Self::Known(a), Self::Known(b)) => f(a, b).map_or(Self::Unknown, Self::Known),
@@ -31,29 +35,31 @@ impl Dim {
         }
     }
 
+    /// Applies `f` to the size if it is known; unknown if it is not, or if `f` returns `None`.
     pub fn map(self, f: impl FnOnce(i64) -> Option<i64>) -> Self {
         self.known().and_then(f).map_or(Self::Unknown, Self::Known)
     }
 
-    /// The sum; an error if it overflows.
+    /// Returns the sum; an error if it overflows.
     pub fn plus(self, other: Self) -> Result<Self, Error> {
         match (self, other) {
             (Self::Known(0), dim) | (dim, Self::Known(0)) => Ok(dim),
-            (Self::Known(a), Self::Known(b)) => computed(a.checked_add(b), || format!("{a} + {b}")),
+            (Self::Known(a), Self::Known(b)) => checked_size(a.checked_add(b), || format!("{a} + {b}")),
             _ => Ok(Self::Unknown),
         }
     }
 
-    /// The product; an error if it overflows.
+    /// Returns the product; an error if it overflows.
     pub fn times(self, other: Self) -> Result<Self, Error> {
         match (self, other) {
             (Self::Known(1), dim) | (dim, Self::Known(1)) => Ok(dim),
-            (Self::Known(a), Self::Known(b)) => computed(a.checked_mul(b), || format!("{a} * {b}")),
+            (Self::Known(a), Self::Known(b)) => checked_size(a.checked_mul(b), || format!("{a} * {b}")),
             _ => Ok(Self::Unknown),
         }
     }
 
-    /// The quotient of a dimension that is made of `parts` equal parts; `what` names them.
+    /// Returns the size of one of `parts` equal parts of a dimension; an error, in which `what` names the parts, if the size is
+    /// not divisible.
     pub fn split(self, parts: i64, what: &str) -> Result<Self, Error> {
         match self {
             _ if parts < 1 => Err(Error::new(format!("the number of {what} must be positive, is {parts}"))),
@@ -65,7 +71,7 @@ impl Dim {
         }
     }
 
-    /// The more precise of two descriptions of the same dimension; `None` if both are known and differ.
+    /// Returns the more precise of two descriptions of the same dimension; `None` if both are known and differ.
     pub fn unify(self, other: Self) -> Option<Self> {
         match (self, other) {
             (Self::Known(a), Self::Known(b)) => (a == b).then_some(self),
@@ -91,57 +97,65 @@ impl fmt::Display for Dim {
     }
 }
 
-/// The dimensions of a tensor of known rank.
+/// Dimensions of a tensor of known rank.
 pub type Shape = Vec<Dim>;
 
-/// Element type and, where the rank is known, shape.
+/// Type of a tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorType {
+    /// Element type.
     pub dtype: DType,
+    /// Dimensions; `None` if the rank is unknown.
     pub shape: Option<Shape>,
 }
 
 impl TensorType {
+    /// Returns a type of this shape.
     pub fn new(dtype: DType, shape: impl Into<Option<Shape>>) -> Self {
         Self { dtype, shape: shape.into() }
     }
 
+    /// Returns a type of unknown rank.
     pub fn unranked(dtype: DType) -> Self {
         Self { dtype, shape: None }
     }
 
+    /// Returns a type of rank 0.
     pub fn scalar(dtype: DType) -> Self {
         Self { dtype, shape: Some(vec![]) }
     }
 
+    /// Returns a type of this rank with unknown dimensions.
     pub fn of_rank(dtype: DType, rank: usize) -> Self {
         Self { dtype, shape: Some(vec![Dim::Unknown; rank]) }
     }
 
+    /// Returns the rank if it is known.
     pub fn rank(&self) -> Option<usize> {
         self.shape.as_ref().map(Vec::len)
     }
 
-    /// The shape as numbers, where every dimension is known.
+    /// Returns the sizes of the dimensions if all are known.
     pub fn static_shape(&self) -> Option<Vec<i64>> {
         self.shape.as_ref()?.iter().map(|dim| dim.known()).collect()
     }
 
+    /// Returns true if all dimensions are known.
     pub fn is_static(&self) -> bool {
         self.shape.as_ref().is_some_and(|shape| shape.iter().all(|dim| dim.known().is_some()))
     }
 
-    /// Elements, where every dimension is known and the product fits.
+    /// Returns the number of elements if it is known and does not overflow.
     pub fn count(&self) -> Option<i64> {
         self.shape.as_ref().and_then(|shape| product(shape).known())
     }
 
-    /// Whether every dimension is known and there are more elements than anything could hold, or fewer than none.
-    pub fn is_impossible(&self) -> bool {
+    /// Returns true if all dimensions are known, and one is negative or the number of elements overflows.
+    pub fn overflows(&self) -> bool {
         self.static_shape().is_some_and(|dims| count_of(&dims).is_none_or(|count| i64::try_from(count).is_err()))
     }
 
-    /// The more precise of two descriptions of the same tensor; `None` if they contradict each other.
+    /// Returns the combination of two descriptions of the same tensor; `None` if they contradict each other.
     pub fn unify(&self, other: &Self) -> Option<Self> {
         if self.dtype != other.dtype {
             return None;
@@ -161,13 +175,13 @@ impl fmt::Display for TensorType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.shape {
             None => write!(f, "{}[*]", self.dtype),
-            Some(shape) => write!(f, "{}[{}]", self.dtype, join(shape)),
+            Some(shape) => write!(f, "{}[{}]", self.dtype, format_shape(shape)),
         }
     }
 }
 
-/// A size that was computed as `how` says; overflow (`None`) and a negative result are errors.
-pub fn computed(size: Option<i64>, how: impl FnOnce() -> String) -> Result<Dim, Error> {
+/// Returns a computed size; overflow (`None`) and negative sizes are errors, in which `how` describes the computation.
+pub fn checked_size(size: Option<i64>, how: impl FnOnce() -> String) -> Result<Dim, Error> {
     match size {
         Some(size) if size >= 0 => Ok(Dim::Known(size)),
         Some(size) => Err(Error::new(format!("a dimension is negative: {} = {size}", how()))),
@@ -175,12 +189,12 @@ pub fn computed(size: Option<i64>, how: impl FnOnce() -> String) -> Result<Dim, 
     }
 }
 
-/// `2x3x?`, for messages.
-pub fn join(shape: &[Dim]) -> String {
+/// Formats a shape as `2x3x?`, for messages.
+pub fn format_shape(shape: &[Dim]) -> String {
     shape.iter().map(Dim::to_string).collect::<Vec<_>>().join("x")
 }
 
-/// The product of dimensions: known if all are (or one is zero), the symbol itself if it is multiplied by ones only.
+/// Returns the product of dimensions: known if all are (or one is zero), a symbol if all others are 1.
 pub fn product(dims: &[Dim]) -> Dim {
     if dims.contains(&Dim::Known(0)) {
         return Dim::Known(0);
@@ -192,7 +206,7 @@ pub fn product(dims: &[Dim]) -> Dim {
     })
 }
 
-/// Numpy broadcasting of two shapes.
+/// Broadcasts two shapes as numpy does.
 pub fn broadcast(a: &[Dim], b: &[Dim]) -> Result<Shape, Error> {
     let rank = a.len().max(b.len());
     let at = |shape: &[Dim], i: usize| (i + shape.len()).checked_sub(rank).map_or(Dim::Known(1), |i| shape[i]);
@@ -201,8 +215,8 @@ pub fn broadcast(a: &[Dim], b: &[Dim]) -> Result<Shape, Error> {
             (Dim::Known(1), dim) | (dim, Dim::Known(1)) => Ok(dim),
             (Dim::Known(x), Dim::Known(y)) if x != y => Err(Error::new(format!(
                 "shapes {} and {} do not broadcast: dimension {i} is {x} in one and {y} in the other",
-                join(a),
-                join(b)
+                format_shape(a),
+                format_shape(b)
             ))),
             (Dim::Known(x), _) | (_, Dim::Known(x)) => Ok(Dim::Known(x)),
             (x, y) if x == y => Ok(x),
@@ -217,7 +231,7 @@ pub fn broadcasts_to(from: &[Dim], to: &[Dim]) -> Result<(), Error> {
     if from.len() <= to.len() && from.iter().rev().zip(to.iter().rev()).all(fits) {
         return Ok(());
     }
-    Err(Error::new(format!("shape [{}] does not broadcast to [{}]", join(from), join(to))))
+    Err(Error::new(format!("shape [{}] does not broadcast to [{}]", format_shape(from), format_shape(to))))
 }
 
 #[cfg(test)]
@@ -241,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn products_keep_what_is_known() {
+    fn products() {
         assert_eq!(product(&known(&[2, 3])), Dim::Known(6));
         assert_eq!(product(&[N, Dim::Known(1)]), N);
         assert_eq!(product(&[N, Dim::Known(2)]), Dim::Unknown);
@@ -250,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn arithmetic_keeps_symbols_and_catches_overflow() {
+    fn arithmetic_preserves_symbols_and_detects_overflow() {
         assert_eq!(N.plus(Dim::Known(0)).unwrap(), N);
         assert_eq!(N.times(Dim::Known(1)).unwrap(), N);
         assert_eq!(N.split(1, "groups").unwrap(), N);
@@ -270,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn unify_prefers_the_precise() {
+    fn unify_combines_known_dimensions() {
         let a = TensorType::new(DType::F32, vec![N, Dim::Known(3)]);
         let b = TensorType::new(DType::F32, vec![Dim::Known(8), Dim::Unknown]);
         assert_eq!(a.unify(&b), Some(TensorType::new(DType::F32, known(&[8, 3]))));

@@ -4,8 +4,8 @@ use crate::DType;
 use bytes::Bytes;
 use half::{bf16, f16};
 
-/// A constant of known shape. `bytes` holds the elements in row-major order, little-endian, one byte a `bool`,
-/// types below a byte packed with the first element in the low bits: ONNX's `raw_data`.
+/// Constant of known shape. `bytes` has the layout of ONNX's `raw_data`: row-major, little-endian, one byte per `bool`, types
+/// narrower than a byte packed with the first element in the low bits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tensor {
     dtype: DType,
@@ -14,14 +14,14 @@ pub struct Tensor {
 }
 
 impl Tensor {
-    /// `None` if a dimension is negative or the length of `bytes` is not what type and shape ask for.
+    /// Creates a tensor. `None` if a dimension is negative or the length of `bytes` does not match type and shape.
     pub fn new(dtype: DType, dims: Vec<i64>, bytes: Bytes) -> Option<Self> {
         let expected = dtype.byte_len(count_of(&dims)?)?;
         (bytes.len() as u64 == expected).then_some(Self { dtype, dims, bytes })
     }
 
-    /// A tensor from integers, wrapped to the width of `dtype` (integers, `bool` as zero and non-zero).
-    /// `None` for other types or if the count does not fit the shape.
+    /// Creates a tensor from integers, wrapped to the width of `dtype` (integers, `bool` as zero and nonzero).
+    /// `None` for other types or if the number of values does not match the shape.
     pub fn from_ints(dtype: DType, dims: Vec<i64>, values: &[i64]) -> Option<Self> {
         if count_of(&dims)? != values.len() as u64 {
             return None;
@@ -38,7 +38,8 @@ impl Tensor {
         Some(Self { dtype, dims, bytes: Vec::into(bytes) })
     }
 
-    /// A tensor from floating-point numbers, rounded to nearest even. `None` for other types or a wrong count.
+    /// Creates a tensor from floating-point numbers, rounded to nearest even. `None` for other types or if the number of values
+    /// does not match the shape.
     pub fn from_floats(dtype: DType, dims: Vec<i64>, values: &[f64]) -> Option<Self> {
         if count_of(&dims)? != values.len() as u64 {
             return None;
@@ -53,38 +54,43 @@ impl Tensor {
         Some(Self { dtype, dims, bytes: bytes.into() })
     }
 
-    /// A one-dimensional `int64` tensor, the form in which ONNX passes shapes and axes.
+    /// Creates a one-dimensional `int64` tensor, the form in which ONNX passes shapes and axes.
     pub fn from_shape(values: &[i64]) -> Self {
         Self::from_ints(DType::I64, vec![values.len() as i64], values).expect("the count is the only dimension")
     }
 
+    /// Creates an `int64` scalar.
     pub fn scalar_i64(value: i64) -> Self {
         Self::from_ints(DType::I64, vec![], &[value]).expect("a scalar has one element")
     }
 
+    /// Creates a `float` scalar.
     pub fn scalar_f32(value: f32) -> Self {
         Self::from_floats(DType::F32, vec![], &[value.into()]).expect("a scalar has one element")
     }
 
+    /// Returns the element type.
     pub fn dtype(&self) -> DType {
         self.dtype
     }
 
+    /// Returns the shape.
     pub fn dims(&self) -> &[i64] {
         &self.dims
     }
 
+    /// Returns the encoded elements.
     pub fn bytes(&self) -> &Bytes {
         &self.bytes
     }
 
-    /// Elements.
+    /// Returns the number of elements.
     pub fn count(&self) -> usize {
-        // The product itself may overflow where one dimension is zero.
+        // The plain product may overflow even if one dimension is zero.
         count_of(&self.dims).unwrap_or(0) as usize
     }
 
-    /// The elements as integers: integers and `bool`. `None` for other types and for `uint64` beyond `i64`.
+    /// Decodes integers and `bool`. `None` for other types and for `uint64` beyond `i64::MAX`.
     pub fn ints(&self) -> Option<Vec<i64>> {
         fn read<const N: usize>(bytes: &[u8], f: impl Fn([u8; N]) -> i64) -> Vec<i64> {
             bytes.as_chunks::<N>().0.iter().map(|&chunk| f(chunk)).collect()
@@ -108,7 +114,7 @@ impl Tensor {
         })
     }
 
-    /// The elements as floating-point numbers, exactly. `None` for types that are not floating-point.
+    /// Decodes floating-point numbers, exactly. `None` for other types.
     pub fn floats(&self) -> Option<Vec<f64>> {
         fn read<const N: usize>(bytes: &[u8], f: impl Fn([u8; N]) -> f64) -> Vec<f64> {
             bytes.as_chunks::<N>().0.iter().map(|&chunk| f(chunk)).collect()
@@ -123,7 +129,7 @@ impl Tensor {
         })
     }
 
-    /// The same elements under another shape of the same count.
+    /// Returns the same elements with another shape; `None` if the number of elements differs.
     pub fn reshaped(&self, dims: Vec<i64>) -> Option<Self> {
         (count_of(&dims)? == self.count() as u64).then(|| Self { dtype: self.dtype, dims, bytes: self.bytes.clone() })
     }
@@ -141,8 +147,8 @@ impl Tensor {
     }
 }
 
-/// A number as `f32` such that rounding that to a narrower type is rounding the number itself: an inexact result gets an
-/// odd last bit, so that it is never mistaken for a tie. `half` rounds an `f64` twice.
+/// Rounds to `f32` such that rounding again to a narrower type equals rounding once: inexact results get an odd last bit, so
+/// that they are never a tie. The crate `half` rounds an `f64` twice.
 fn round_to_odd(value: f64) -> f32 {
     let nearest = value as f32;
     if value.is_nan() || f64::from(nearest) == value {
@@ -161,9 +167,9 @@ fn pack(bits: usize, values: &[i64]) -> Vec<u8> {
     bytes
 }
 
-/// Elements of a shape; `None` if a dimension is negative or the product overflows.
+/// Returns the number of elements of a shape; `None` if a dimension is negative or the product overflows.
 pub fn count_of(dims: &[i64]) -> Option<u64> {
-    // A zero anywhere makes the tensor empty, even where the other dimensions overflow.
+    // A zero dimension makes the tensor empty, even if the product of the others overflows.
     let empty = dims.contains(&0);
     let mut count = u64::from(!empty);
     for &dim in dims {
@@ -200,7 +206,7 @@ mod tests {
 
     #[test]
     fn narrow_floats_are_rounded_once() {
-        // Just above the middle of two neighbours: rounded to `f32` first, it would become the middle.
+        // Slightly above the midpoint of two `f16` numbers; rounding to `f32` first would yield the midpoint.
         let just_above = 1.0 + 2f64.powi(-11) + 2f64.powi(-40);
         let tensor = Tensor::from_floats(DType::F16, vec![3], &[just_above, -just_above, 1e300]).unwrap();
         let above = 1.0 + 2f64.powi(-10);

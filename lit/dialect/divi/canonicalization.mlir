@@ -4,7 +4,7 @@ divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
 divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
 func.func private @stage(tensor<2xf32>) -> tensor<2xf32>
 
-// Tests that there and back again is the tensor itself, also over several trips.
+// Tests that a round trip of transfers is replaced by the tensor itself, also over several devices.
 // CHECK-LABEL: func.func @there_and_back(
 // CHECK-SAME:    %[[X:.*]]: tensor<2xf32>
 // CHECK-NEXT:    return %[[X]]
@@ -16,7 +16,7 @@ func.func @there_and_back(%x: tensor<2xf32>) -> tensor<2xf32> {
   return %3 : tensor<2xf32>
 }
 
-// Tests that a tensor that is used on the way keeps its transfer there, and needs none back.
+// Tests that a tensor with a use on the other device keeps its transfer there, but not the one back.
 // CHECK-LABEL: func.func @used_on_the_way(
 // CHECK-SAME:    %[[X:.*]]: tensor<2xf32>
 // CHECK-NEXT:    %[[THERE:.*]] = divi.transfer %[[X]] from @cpu0 to @gpu0
@@ -31,7 +31,7 @@ func.func @used_on_the_way(%x: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) 
   return %1, %3 : tensor<2xf32>, tensor<2xf32>
 }
 
-// Tests that transfers nobody needs disappear, and launches do not: they do work.
+// Tests that unused transfers are removed, but launches are not, because they have side effects.
 // CHECK-LABEL: func.func @unused(
 // CHECK-NEXT:    divi.launch @stage
 // CHECK-NEXT:    return
@@ -47,7 +47,7 @@ divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
 divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
 divi.device @gpu1 {kind = "cuda", memory = 1 : i64}
 
-// Tests that going on to a third device is not going back.
+// Tests that a transfer to a third device is not a round trip.
 // CHECK-LABEL: func.func @onwards(
 // CHECK-NEXT:    divi.transfer %{{.*}} from @cpu0 to @gpu0
 // CHECK-NEXT:    divi.transfer %{{.*}} from @gpu0 to @gpu1
@@ -60,7 +60,7 @@ func.func @onwards(%x: tensor<2xf32>) -> tensor<2xf32> {
 
 // -----
 
-// Tests that a cluster of pure operators that nobody uses is removed, and constants stay inside the one that is used.
+// Tests that an unused cluster of pure operators is removed, and that constants stay inside a used one.
 // CHECK-LABEL: func.func @clusters(
 // CHECK-NOT:     divi.cluster "unused"
 // CHECK:         divi.cluster "used"

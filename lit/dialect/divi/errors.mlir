@@ -1,36 +1,48 @@
 // RUN: divi-opt %s --split-input-file --verify-diagnostics
 
-// Tests that devices are of a kind that divi knows.
+// Tests that an unknown device kind is rejected.
 // expected-error @below {{has kind "tpu": expected one of cpu, cuda}}
 divi.device @tpu0 {kind = "tpu", memory = 1 : i64}
 
 // -----
 
-// Tests that devices have memory.
+// Tests that a device must have memory.
 // expected-error @below {{'divi.device' op has 0 bytes of memory: it must be positive}}
 divi.device @cpu0 {kind = "cpu", memory = 0 : i64}
 
 // -----
 
-// Tests that memory is not negative.
+// Tests that negative memory is rejected.
 // expected-error @below {{'divi.device' op has -1 bytes of memory: it must be positive}}
 divi.device @cpu0 {kind = "cpu", memory = -1 : i64}
 
 // -----
 
-// Tests that batch sizes start at one.
+// Tests that a batch size of zero is rejected.
 // expected-error @below {{'divi.device' op has batch size 0: batch sizes start at 1}}
 divi.device @cpu0 {kind = "cpu", memory = 1 : i64, batch_sizes = [4, 0]}
 
 // -----
 
-// Tests that a device says what it is.
+// Tests that batch sizes must increase.
+// expected-error @below {{'divi.device' op has batch size 1 after batch size 4: batch sizes must be strictly increasing}}
+divi.device @cpu0 {kind = "cpu", memory = 1 : i64, batch_sizes = [4, 1]}
+
+// -----
+
+// Tests that a batch size may occur only once.
+// expected-error @below {{'divi.device' op has batch size 4 after batch size 4: batch sizes must be strictly increasing}}
+divi.device @cpu0 {kind = "cpu", memory = 1 : i64, batch_sizes = [4, 4]}
+
+// -----
+
+// Tests that a device must have a kind.
 // expected-error @below {{'divi.device' op requires attribute 'kind'}}
 divi.device @cpu0 {memory = 1 : i64}
 
 // -----
 
-// Tests that devices belong to the module.
+// Tests that devices must be at module level.
 func.func @main() {
   // expected-error @below {{'divi.device' op expects parent op 'builtin.module'}}
   divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
@@ -39,14 +51,14 @@ func.func @main() {
 
 // -----
 
-// Tests that two devices have two names.
+// Tests that device names must be unique.
 divi.device @cpu0 {kind = "cpu", memory = 1 : i64} // expected-note {{see existing symbol definition here}}
 // expected-error @below {{redefinition of symbol named 'cpu0'}}
 divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
 
 // -----
 
-// Tests that links belong to the module.
+// Tests that links must be at module level.
 func.func @main() {
   // expected-error @below {{'divi.link' op expects parent op 'builtin.module'}}
   divi.link @cpu0 -> @cpu1 {bandwidth = 1.0 : f64, latency = 0.0 : f64}
@@ -55,59 +67,59 @@ func.func @main() {
 
 // -----
 
-// Tests that a link does not lead where it comes from.
+// Tests that a link from a device to itself is rejected.
 divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
-// expected-error @below {{'divi.link' op goes from @cpu0 to itself: a tensor is where it is without a link}}
+// expected-error @below {{'divi.link' op connects @cpu0 to itself: remove the link}}
 divi.link @cpu0 -> @cpu0 {bandwidth = 1.0 : f64, latency = 0.0 : f64}
 
 // -----
 
-// Tests that a link comes from a device.
+// Tests that the source of a link must be a declared device.
 divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
-// expected-error @below {{'divi.link' op names @gpu0, which is no divi.device of this module: declare it with 'divi.device @gpu0 {kind = …, memory = …}'}}
+// expected-error @below {{'divi.link' op names @gpu0, which is not a divi.device of this module: declare it with 'divi.device @gpu0 {kind = …, memory = …}'}}
 divi.link @gpu0 -> @cpu0 {bandwidth = 1.0 : f64, latency = 0.0 : f64}
 
 // -----
 
-// Tests that a link leads to a device, not to just any symbol.
+// Tests that the destination of a link must be a device, not another symbol.
 divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
 func.func private @gpu0()
-// expected-error @below {{'divi.link' op names @gpu0, which is no divi.device of this module}}
+// expected-error @below {{'divi.link' op names @gpu0, which is not a divi.device of this module}}
 divi.link @cpu0 -> @gpu0 {bandwidth = 1.0 : f64, latency = 0.0 : f64}
 
 // -----
 
-// Tests that a link moves something.
+// Tests that a bandwidth of zero is rejected.
 // expected-error @below {{'divi.link' op needs a positive bandwidth in bytes per second}}
 divi.link @cpu0 -> @cpu1 {bandwidth = 0.0 : f64, latency = 0.0 : f64}
 
 // -----
 
-// Tests that bandwidth is not negative.
+// Tests that a negative bandwidth is rejected.
 // expected-error @below {{'divi.link' op needs a positive bandwidth in bytes per second}}
 divi.link @cpu0 -> @cpu1 {bandwidth = -1.0 : f64, latency = 0.0 : f64}
 
 // -----
 
-// Tests that bandwidth is a number.
+// Tests that a bandwidth that is NaN is rejected.
 // expected-error @below {{'divi.link' op needs a positive bandwidth in bytes per second}}
 divi.link @cpu0 -> @cpu1 {bandwidth = 0x7FF8000000000000 : f64, latency = 0.0 : f64}
 
 // -----
 
-// Tests that nothing arrives before it is sent.
+// Tests that a negative latency is rejected.
 // expected-error @below {{'divi.link' op needs a latency in seconds that is not negative}}
 divi.link @cpu0 -> @cpu1 {bandwidth = 1.0 : f64, latency = -1.0 : f64}
 
 // -----
 
-// Tests that what is sent arrives.
+// Tests that an infinite latency is rejected.
 // expected-error @below {{'divi.link' op needs a latency in seconds that is not negative}}
 divi.link @cpu0 -> @cpu1 {bandwidth = 1.0 : f64, latency = 0x7FF0000000000000 : f64}
 
 // -----
 
-// Tests that there is one link from a device to another.
+// Tests that a second link between the same devices is rejected.
 divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
 divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
 divi.link @cpu0 -> @gpu0 {bandwidth = 1.0 : f64, latency = 0.0 : f64} // expected-note {{the first is here}}
@@ -117,7 +129,7 @@ divi.link @cpu0 -> @gpu0 {bandwidth = 2.0 : f64, latency = 0.0 : f64}
 
 // -----
 
-// Tests that a cluster says what kind of task it is.
+// Tests that a cluster must have a kind.
 func.func @main() {
   // expected-error @below {{'divi.cluster' op needs a kind, as in "conv_bn_relu"}}
   divi.cluster ""() {
@@ -127,7 +139,7 @@ func.func @main() {
 
 // -----
 
-// Tests that a cluster's body has the operands as arguments.
+// Tests that the arguments of a cluster's body must match its operands.
 func.func @main(%x: tensor<2xf32>) {
   // expected-error @below {{'divi.cluster' op has a body whose arguments are not its operands: give the body one argument of the same type for each of the 1 operands}}
   divi.cluster "relu"(%x : tensor<2xf32>) {
@@ -139,7 +151,7 @@ func.func @main(%x: tensor<2xf32>) {
 
 // -----
 
-// Tests that a cluster yields its results.
+// Tests that a cluster must yield values for its results.
 func.func @main(%x: tensor<2xf32>) {
   %0 = divi.cluster "relu"(%x : tensor<2xf32>) -> tensor<2xf32> {
   ^bb0(%a: tensor<2xf32>):
@@ -151,7 +163,7 @@ func.func @main(%x: tensor<2xf32>) {
 
 // -----
 
-// Tests that a cluster sees nothing but its operands.
+// Tests that a cluster is isolated from above.
 func.func @main(%x: tensor<2xf32>) {
   // expected-note @below {{required by region isolation constraints}}
   %0 = divi.cluster "relu"() -> tensor<2xf32> {
@@ -163,7 +175,7 @@ func.func @main(%x: tensor<2xf32>) {
 
 // -----
 
-// Tests that only clusters yield.
+// Tests that a yield outside a cluster is rejected.
 func.func @main() {
   // expected-error @below {{'divi.yield' op expects parent op 'divi.cluster'}}
   divi.yield
@@ -171,37 +183,37 @@ func.func @main() {
 
 // -----
 
-// Tests that a transfer goes somewhere else.
+// Tests that a transfer to the same device is rejected.
 divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
 func.func @main(%x: tensor<2xf32>) {
-  // expected-error @below {{'divi.transfer' op moves a tensor from @cpu0 to itself: use the tensor where it is}}
+  // expected-error @below {{'divi.transfer' op moves a tensor from @cpu0 to itself: use the operand instead}}
   %0 = divi.transfer %x from @cpu0 to @cpu0 : tensor<2xf32>
   return
 }
 
 // -----
 
-// Tests that a transfer comes from a device.
+// Tests that the source of a transfer must be a declared device.
 divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
 func.func @main(%x: tensor<2xf32>) {
-  // expected-error @below {{'divi.transfer' op names @cpu1, which is no divi.device of this module}}
+  // expected-error @below {{'divi.transfer' op names @cpu1, which is not a divi.device of this module}}
   %0 = divi.transfer %x from @cpu1 to @cpu0 : tensor<2xf32>
   return
 }
 
 // -----
 
-// Tests that a transfer goes to a device.
+// Tests that the destination of a transfer must be a declared device.
 divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
 func.func @main(%x: tensor<2xf32>) {
-  // expected-error @below {{'divi.transfer' op names @cpu1, which is no divi.device of this module}}
+  // expected-error @below {{'divi.transfer' op names @cpu1, which is not a divi.device of this module}}
   %0 = divi.transfer %x from @cpu0 to @cpu1 : tensor<2xf32>
   return
 }
 
 // -----
 
-// Tests that tensors are what is transferred.
+// Tests that only tensors can be transferred.
 func.func @main(%x: f32) {
   // expected-error @below {{'divi.transfer' op operand #0 must be tensor of any type values, but got 'f32'}}
   %0 = "divi.transfer"(%x) {from = @cpu0, to = @cpu1} : (f32) -> f32
@@ -210,19 +222,46 @@ func.func @main(%x: f32) {
 
 // -----
 
-// Tests that a module that declares links declares all of them.
+// Tests that a transfer without a link is rejected if the module declares links.
 divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
 divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
 divi.link @gpu0 -> @cpu0 {bandwidth = 1.0 : f64, latency = 0.0 : f64}
 func.func @main(%x: tensor<2xf32>) {
-  // expected-error @below {{'divi.transfer' op has no link to go by: declare 'divi.link @cpu0 -> @gpu0 {…}' or transfer over a device that is linked with both}}
+  // expected-error @below {{'divi.transfer' op has no link: declare 'divi.link @cpu0 -> @gpu0 {…}' or transfer through a device that is linked with both}}
   %0 = divi.transfer %x from @cpu0 to @gpu0 : tensor<2xf32>
   return
 }
 
 // -----
 
-// Tests that inputs arrive on the first cpu, and are not anywhere else.
+// Tests that every transfer needs a link, not only the first.
+divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
+divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
+divi.device @gpu1 {kind = "cuda", memory = 1 : i64}
+divi.link @cpu0 -> @gpu0 {bandwidth = 1.0 : f64, latency = 0.0 : f64}
+func.func @main(%x: tensor<2xf32>) {
+  %0 = divi.transfer %x from @cpu0 to @gpu0 : tensor<2xf32>
+  // expected-error @below {{'divi.transfer' op has no link: declare 'divi.link @gpu0 -> @gpu1 {…}' or transfer through a device that is linked with both}}
+  %1 = divi.transfer %0 from @gpu0 to @gpu1 : tensor<2xf32>
+  return
+}
+
+// -----
+
+// Tests that an unknown device of a later transfer is not reported as a missing link.
+divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
+divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
+divi.link @cpu0 -> @gpu0 {bandwidth = 1.0 : f64, latency = 0.0 : f64}
+func.func @main(%x: tensor<2xf32>) {
+  %0 = divi.transfer %x from @cpu0 to @gpu0 : tensor<2xf32>
+  // expected-error @below {{'divi.transfer' op names @gpu1, which is not a divi.device of this module}}
+  %1 = divi.transfer %0 from @gpu0 to @gpu1 : tensor<2xf32>
+  return
+}
+
+// -----
+
+// Tests that model inputs are on the first CPU only.
 divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
 divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
 divi.device @cpu1 {kind = "cpu", memory = 1 : i64}
@@ -234,7 +273,7 @@ func.func @main(%x: tensor<2xf32>) {
 
 // -----
 
-// Tests that inputs arrive on the first device where there is no cpu.
+// Tests that model inputs are on the first device if there is no CPU.
 divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
 divi.device @gpu1 {kind = "cuda", memory = 1 : i64}
 func.func @main(%x: tensor<2xf32>) {
@@ -245,7 +284,7 @@ func.func @main(%x: tensor<2xf32>) {
 
 // -----
 
-// Tests that an argument is where its attribute says.
+// Tests that the attribute of an argument defines its device.
 divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
 divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
 func.func @main(%x: tensor<2xf32> {divi.device = @gpu0}) {
@@ -256,7 +295,7 @@ func.func @main(%x: tensor<2xf32> {divi.device = @gpu0}) {
 
 // -----
 
-// Tests that a function's arguments are on the device that it is for.
+// Tests that a function's arguments are on its device.
 divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
 divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
 func.func @stage(%x: tensor<2xf32>) attributes {divi.device = @gpu0} {
@@ -267,7 +306,7 @@ func.func @stage(%x: tensor<2xf32>) attributes {divi.device = @gpu0} {
 
 // -----
 
-// Tests that an argument that says where it is need not be where its function is.
+// Tests that the attribute of an argument overrides the device of its function.
 divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
 divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
 func.func @stage(%x: tensor<2xf32> {divi.device = @cpu0}) attributes {divi.device = @gpu0} {
@@ -279,7 +318,7 @@ func.func @stage(%x: tensor<2xf32> {divi.device = @cpu0}) attributes {divi.devic
 
 // -----
 
-// Tests that an operator runs where its operands are, whichever operand it is.
+// Tests that all operands of an operator must be on its device.
 divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
 divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
 func.func @main(%x: tensor<2xf32>) {
@@ -291,7 +330,7 @@ func.func @main(%x: tensor<2xf32>) {
 
 // -----
 
-// Tests that a cluster runs where its operands are, and that those of an operator with a decision are there.
+// Tests that the operands of a cluster must be on its device, including results of operators with a decision.
 divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
 divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
 func.func @main(%x: tensor<2xf32>) {
@@ -307,7 +346,7 @@ func.func @main(%x: tensor<2xf32>) {
 
 // -----
 
-// Tests that a transfer starts where a cluster ran.
+// Tests that the result of a cluster is on the cluster's device.
 divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
 divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
 func.func @main(%x: tensor<2xf32>) {
@@ -322,7 +361,7 @@ func.func @main(%x: tensor<2xf32>) {
 
 // -----
 
-// Tests that operators that divi does not know run where their operands are, too.
+// Tests that operands of unknown operators must be on the operator's device, too.
 divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
 divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
 func.func @main(%x: tensor<2xf32>) {
@@ -334,7 +373,7 @@ func.func @main(%x: tensor<2xf32>) {
 
 // -----
 
-// Tests that a value is used on the device that it was produced on.
+// Tests that a value cannot be used on another device than the one that computed it.
 divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
 divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
 func.func private @stage(tensor<2xf32>) -> tensor<2xf32>
@@ -347,7 +386,7 @@ func.func @main(%x: tensor<2xf32>) {
 
 // -----
 
-// Tests that a value is used on the device that it was transferred to, whichever operand it is.
+// Tests that a transferred value is on the destination only, for any operand.
 divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
 divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
 func.func private @stage(tensor<2xf32>, tensor<2xf32>)
@@ -360,49 +399,49 @@ func.func @main(%x: tensor<2xf32>) {
 
 // -----
 
-// Tests that a launch runs on a device.
+// Tests that a launch must name a declared device.
 func.func private @stage()
 func.func @main() {
-  // expected-error @below {{'divi.launch' op names @cpu0, which is no divi.device of this module}}
+  // expected-error @below {{'divi.launch' op names @cpu0, which is not a divi.device of this module}}
   divi.launch @stage() on @cpu0 : () -> ()
   return
 }
 
 // -----
 
-// Tests that a launch runs a function.
+// Tests that a launch must name a function.
 divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
 func.func @main() {
-  // expected-error @below {{'divi.launch' op calls @stage, which is no function of this module}}
+  // expected-error @below {{'divi.launch' op calls @stage, which is not a function of this module}}
   divi.launch @stage() on @cpu0 : () -> ()
   return
 }
 
 // -----
 
-// Tests that a launch gives its callee what that takes.
+// Tests that the operands of a launch must match its callee.
 divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
 func.func private @stage(tensor<2xf32>) -> tensor<2xf32>
 func.func @main() {
-  // expected-error @below {{'divi.launch' op has another type than its callee @stage, which is '(tensor<2xf32>) -> tensor<2xf32>'}}
+  // expected-error @below {{'divi.launch' op does not match the type of its callee @stage, which is '(tensor<2xf32>) -> tensor<2xf32>'}}
   %0 = divi.launch @stage() on @cpu0 : () -> tensor<2xf32>
   return
 }
 
 // -----
 
-// Tests that a launch gives back what its callee gives.
+// Tests that the results of a launch must match its callee.
 divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
 func.func private @stage(tensor<2xf32>) -> tensor<2xf32>
 func.func @main(%x: tensor<2xf32>) {
-  // expected-error @below {{'divi.launch' op has another type than its callee @stage, which is '(tensor<2xf32>) -> tensor<2xf32>'}}
+  // expected-error @below {{'divi.launch' op does not match the type of its callee @stage, which is '(tensor<2xf32>) -> tensor<2xf32>'}}
   %0 = divi.launch @stage(%x) on @cpu0 : (tensor<2xf32>) -> tensor<?xf32>
   return
 }
 
 // -----
 
-// Tests that a function runs on the device it is for.
+// Tests that a function must be launched on its own device.
 divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
 divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
 func.func private @stage() attributes {divi.device = @gpu0}
@@ -414,28 +453,28 @@ func.func @main() {
 
 // -----
 
-// Tests that a decision names a device.
+// Tests that a device attribute must be a symbol.
 // expected-error @below {{'func.func' op attribute 'divi.device' must name a device, as in @gpu0; it is "gpu0"}}
 func.func private @stage() attributes {divi.device = "gpu0"}
 
 // -----
 
-// Tests that a decision names a device of the module.
-// expected-error @below {{'func.func' op attribute 'divi.device' names @gpu0, which is no divi.device of this module: declare it with 'divi.device @gpu0 {kind = …, memory = …}'}}
+// Tests that a device attribute must name a declared device.
+// expected-error @below {{'func.func' op attribute 'divi.device' names @gpu0, which is not a divi.device of this module: declare it with 'divi.device @gpu0 {kind = …, memory = …}'}}
 func.func private @stage() attributes {divi.device = @gpu0}
 
 // -----
 
-// Tests that a constraint names a device of the module.
+// Tests that a pin must name a declared device.
 func.func @main(%x: tensor<2xf32>) {
-  // expected-error @below {{'onnx.Relu' op attribute 'divi.pin' names @gpu0, which is no divi.device of this module}}
+  // expected-error @below {{'onnx.Relu' op attribute 'divi.pin' names @gpu0, which is not a divi.device of this module}}
   %0 = "onnx.Relu"(%x) {divi.pin = @gpu0} : (tensor<2xf32>) -> tensor<2xf32>
   return
 }
 
 // -----
 
-// Tests that a constraint names a device.
+// Tests that a pin must not be a nested symbol.
 func.func @main(%x: tensor<2xf32>) {
   // expected-error @below {{'onnx.Relu' op attribute 'divi.pin' must name a device, as in @gpu0; it is @gpu0::@core0}}
   %0 = "onnx.Relu"(%x) {divi.pin = @gpu0::@core0} : (tensor<2xf32>) -> tensor<2xf32>
@@ -444,114 +483,120 @@ func.func @main(%x: tensor<2xf32>) {
 
 // -----
 
-// Tests that an argument is on a device of the module.
-// expected-error @below {{'func.func' op attribute 'divi.device' names @gpu0, which is no divi.device of this module}}
+// Tests that the device of an argument must be declared.
+// expected-error @below {{'func.func' op attribute 'divi.device' names @gpu0, which is not a divi.device of this module}}
 func.func private @stage(tensor<2xf32> {divi.device = @gpu0})
 
 // -----
 
-// Tests that arguments carry nothing else of divi's.
-// expected-error @below {{'func.func' op argument 1 has attribute 'divi.start': the only one that divi puts on arguments is divi.device}}
+// Tests that other divi attributes of arguments are rejected.
+// expected-error @below {{'func.func' op argument 1 has attribute 'divi.start': divi.device is the only divi attribute of arguments}}
 func.func private @stage(tensor<2xf32>, tensor<2xf32> {divi.start = 1.0 : f64})
 
 // -----
 
-// Tests that times are times.
+// Tests that a start must be a float.
 // expected-error @below {{'func.func' op attribute 'divi.start' must be a time in microseconds, as in 120.5 : f64; it is 120 : i64}}
 func.func private @stage() attributes {divi.start = 120}
 
 // -----
 
-// Tests that times are doubles.
+// Tests that a start must be a 64-bit float.
 // expected-error @below {{'func.func' op attribute 'divi.start' must be a time in microseconds, as in 120.5 : f64; it is 1.205000e+02 : f32}}
 func.func private @stage() attributes {divi.start = 120.5 : f32}
 
 // -----
 
-// Tests that nothing starts before the beginning.
+// Tests that a negative start is rejected.
 // expected-error @below {{'func.func' op attribute 'divi.start' must be a time in microseconds, as in 120.5 : f64; it is -1.000000e+00 : f64}}
 func.func private @stage() attributes {divi.start = -1.0 : f64}
 
 // -----
 
-// Tests that costs are costs.
+// Tests that an infinite start is rejected.
+// expected-error @below {{'func.func' op attribute 'divi.start' must be a time in microseconds, as in 120.5 : f64; it is 0x7FF0000000000000 : f64}}
+func.func private @stage() attributes {divi.start = 0x7FF0000000000000 : f64}
+
+// -----
+
+// Tests that a cost must be a #divi.cost.
 // expected-error @below {{'func.func' op attribute 'divi.cost' must be a #divi.cost, is 3.700000e+01 : f64}}
 func.func private @stage() attributes {divi.cost = 37.0 : f64}
 
 // -----
 
-// Tests that costs are those of devices of the module.
+// Tests that costs must name declared devices.
 divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
 func.func @main(%x: tensor<2xf32>) {
-  // expected-error @below {{'onnx.Relu' op attribute 'divi.cost' names @nowhere, which is no divi.device of this module: declare it with 'divi.device @nowhere {kind = …, memory = …}'}}
+  // expected-error @below {{'onnx.Relu' op attribute 'divi.cost' names @nowhere, which is not a divi.device of this module: declare it with 'divi.device @nowhere {kind = …, memory = …}'}}
   %0 = "onnx.Relu"(%x) {divi.cost = #divi.cost<@cpu0 = {1 = 1.0, 2 = 1.5}, @nowhere = {1 = 1.0}>} : (tensor<2xf32>) -> tensor<2xf32>
   return
 }
 
 // -----
 
-// Tests that members are names.
+// Tests that members must be strings.
 // expected-error @below {{'func.func' op attribute 'divi.members' must be a list of node names, is ["/conv1", 2]}}
 func.func private @stage() attributes {divi.members = ["/conv1", 2]}
 
 // -----
 
-// Tests that members are a list.
+// Tests that members must be a list.
 // expected-error @below {{'func.func' op attribute 'divi.members' must be a list of node names, is "/conv1"}}
 func.func private @stage() attributes {divi.members = "/conv1"}
 
 // -----
 
-// Tests that bytes are counted in 64 bits.
+// Tests that bytes must be 64-bit integers.
 // expected-error @below {{'func.func' op attribute 'divi.weight_bytes' must be a number of bytes, as in 4096 : i64; it is 4096 : i32}}
 func.func private @stage() attributes {divi.weight_bytes = 4096 : i32}
 
 // -----
 
-// Tests that nothing has fewer than no bytes.
+// Tests that negative bytes are rejected.
 // expected-error @below {{'func.func' op attribute 'divi.activation_bytes' must be a number of bytes, as in 4096 : i64; it is -1 : i64}}
 func.func private @stage() attributes {divi.activation_bytes = -1}
 
 // -----
 
-// Tests that operations are counted in whole numbers.
+// Tests that flops must be an integer.
 // expected-error @below {{'func.func' op attribute 'divi.flops' must be a number of operations, as in 2048 : i64; it is 2.000000e+00 : f64}}
 func.func private @stage() attributes {divi.flops = 2.0}
 
 // -----
 
-// Tests that what limits a task is said by device.
+// Tests that a bound must be a dictionary of devices.
 // expected-error @below {{'func.func' op attribute 'divi.bound' must be a dictionary of devices, is "memory"}}
 func.func private @stage() attributes {divi.bound = "memory"}
 
 // -----
 
-// Tests that what limits a task is said of devices that there are.
-// expected-error @below {{'func.func' op attribute 'divi.bound' names @gpu0, which is no divi.device of this module: declare it with 'divi.device @gpu0 {kind = …, memory = …}'}}
+// Tests that a bound must name declared devices.
+// expected-error @below {{'func.func' op attribute 'divi.bound' names @gpu0, which is not a divi.device of this module: declare it with 'divi.device @gpu0 {kind = …, memory = …}'}}
 func.func private @stage() attributes {divi.bound = {gpu0 = "memory"}}
 
 // -----
 
-// Tests that a task is limited by compute, memory or launches.
+// Tests that a bound must be compute, memory or launch.
 divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
 // expected-error @below {{'func.func' op attribute 'divi.bound' must be "compute", "memory" or "launch" for each device; "gpu0" has "luck"}}
 func.func private @stage() attributes {divi.bound = {gpu0 = "luck"}}
 
 // -----
 
-// Tests that where times come from is said on the module.
+// Tests that the sources of costs must be on the module.
 // expected-error @below {{'func.func' op attribute 'divi.costs' belongs on the module}}
 func.func private @stage() attributes {divi.costs = {}}
 
 // -----
 
-// Tests that where times come from is said by device.
+// Tests that the sources of costs must be a dictionary of devices.
 // expected-error @below {{'builtin.module' op attribute 'divi.costs' must be a dictionary of devices, is 1 : i64}}
 module attributes {divi.costs = 1} {}
 
 // -----
 
-// Tests that tasks are counted by where their times come from.
+// Tests that the sources of costs must have all three counts.
 // expected-error @below {{'builtin.module' op attribute 'divi.costs' must count tasks as measured, interpolated and estimated; "gpu0" has {measured = 1 : i64}}}
 module attributes {divi.costs = {gpu0 = {measured = 1}}} {
   divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
@@ -559,67 +604,67 @@ module attributes {divi.costs = {gpu0 = {measured = 1}}} {
 
 // -----
 
-// Tests that what transfers do to each other is said on the module.
+// Tests that contention must be on the module.
 // expected-error @below {{'func.func' op attribute 'divi.contention' belongs on the module}}
 func.func private @stage() attributes {divi.contention = "off"}
 
 // -----
 
-// Tests that transfers do something to each other that divi knows.
+// Tests that an unknown contention is rejected.
 // expected-error @below {{'builtin.module' op attribute 'divi.contention' must be "off", "exclusive" or "shared", is "some"}}
 module attributes {divi.contention = "some"} {}
 
 // -----
 
-// Tests that a misspelt attribute is not taken for a comment.
-// expected-error @below {{'func.func' op attribute 'divi.devcie' is not one that divi knows: use another prefix, or one of divi.device, divi.pin, divi.exclude, divi.colocate, divi.weights, divi.start, divi.end, divi.stage, divi.batches, divi.moves, divi.copies, divi.resident, divi.inputs, divi.cost, divi.costs, divi.bound, divi.contention, divi.cold, divi.flops, divi.members, divi.plan and divi.*_bytes}}
+// Tests that a misspelled divi attribute is rejected.
+// expected-error @below {{'func.func' op has unknown attribute 'divi.devcie': use another prefix, or one of divi.device, divi.pin, divi.exclude, divi.colocate, divi.weights, divi.start, divi.end, divi.stage, divi.batches, divi.moves, divi.copies, divi.resident, divi.inputs, divi.cost, divi.costs, divi.bound, divi.contention, divi.cold, divi.flops, divi.members, divi.plan and divi.*_bytes}}
 func.func private @stage() attributes {divi.devcie = @gpu0}
 
 // -----
 
-// Tests that the certificate is the module's.
+// Tests that the certificate must be on the module.
 // expected-error @below {{'func.func' op attribute 'divi.plan' belongs on the module}}
 func.func private @stage() attributes {divi.plan = {}}
 
 // -----
 
-// Tests that the certificate has parts.
+// Tests that the certificate must be a dictionary.
 // expected-error @below {{'builtin.module' op attribute 'divi.plan' must be a dictionary, is "optimal"}}
 module attributes {divi.plan = "optimal"} {}
 
 // -----
 
-// Tests that the certificate says what was minimised.
+// Tests that the certificate must have an objective.
 // expected-error @below {{'builtin.module' op attribute 'divi.plan.objective' must be a string, is missing}}
 module attributes {divi.plan = {}} {}
 
 // -----
 
-// Tests that the certificate's texts are texts.
+// Tests that strings of the certificate have the right type.
 // expected-error @below {{'builtin.module' op attribute 'divi.plan.algorithm' must be a string, is 1 : i64}}
 module attributes {divi.plan = {objective = "latency", bound_by = "lp", algorithm = 1}} {}
 
 // -----
 
-// Tests that the certificate's numbers are numbers.
+// Tests that numbers of the certificate have the right type.
 // expected-error @below {{'builtin.module' op attribute 'divi.plan.bound' must be a float, is 1 : i64}}
 module attributes {divi.plan = {objective = "latency", bound_by = "lp", algorithm = "milp", value = 2.0, bound = 1, gap = 0.5}} {}
 
 // -----
 
-// Tests that the objective is one that divi has.
+// Tests that an unknown objective is rejected.
 // expected-error @below {{'builtin.module' op attribute 'divi.plan.objective' is "speed": it must be latency, batch or pipeline}}
 module attributes {divi.plan = {objective = "speed", bound_by = "lp", algorithm = "milp", value = 2.0, bound = 1.0, gap = 0.5}} {}
 
 // -----
 
-// Tests that no plan is better than its bound.
+// Tests that a bound above the value is rejected.
 // expected-error @below {{'builtin.module' op attribute 'divi.plan' has a bound above its value: no plan can be better than its bound}}
 module attributes {divi.plan = {objective = "batch", bound_by = "lp", algorithm = "milp", value = 1.0, bound = 2.0, gap = 0.5}} {}
 
 // -----
 
-// Tests what a bound may rest on.
+// Tests that an unknown proof is rejected.
 // expected-error @below {{'builtin.module' op attribute 'divi.plan.proof' is "optimal": it must be exact, safe-dual or solver}}
 module attributes {divi.plan = {objective = "batch", bound_by = "lp", proof = "optimal", algorithm = "milp", value = 2.0, bound = 1.0, gap = 0.5}} {}
 
@@ -630,7 +675,7 @@ module attributes {divi.plan = {objective = "batch", bound_by = "lp", proof = 1,
 
 // -----
 
-// Tests that only a solver's word has a verified bound beside it, which is weaker.
+// Tests that only a bound reported by a solver can have a verified bound, which must be weaker.
 // expected-error @below {{'builtin.module' op attribute 'divi.plan.verified_bound' is for bounds whose proof is "solver", not "exact"}}
 module attributes {divi.plan = {objective = "batch", bound_by = "lp", proof = "exact", verified_bound = 0.5, algorithm = "milp", value = 2.0, bound = 1.0, gap = 0.5}} {}
 
@@ -641,85 +686,85 @@ module attributes {divi.plan = {objective = "batch", bound_by = "lp", proof = "s
 
 // -----
 
-// Tests that a reference says which file.
+// Tests that an external constant must have a path.
 // expected-error @below {{#divi.external needs the path of a file}}
 module attributes {test.a = #divi.external<"", offset = 0, length = 4> : tensor<1xf32>} {}
 
 // -----
 
-// Tests that a reference is to a file that every program can name.
+// Tests that the path of an external constant must be UTF-8.
 // expected-error @below {{#divi.external needs a path in UTF-8, has}}
 module attributes {test.a = #divi.external<"\FFw.bin", offset = 0, length = 4> : tensor<1xf32>} {}
 
 // -----
 
-// Tests that a reference is as long as its type.
+// Tests that the length of an external constant must match its type.
 // expected-error @below {{#divi.external has length 5, but 'tensor<1xf32>' takes 4 bytes}}
 module attributes {test.a = #divi.external<"w.bin", offset = 0, length = 5> : tensor<1xf32>} {}
 
 // -----
 
-// Tests that elements below a byte are packed.
+// Tests that elements of less than a byte are packed.
 // expected-error @below {{#divi.external has length 3, but 'tensor<3xi4>' takes 2 bytes}}
 module attributes {test.a = #divi.external<"w.bin", offset = 0, length = 3> : tensor<3xi4>} {}
 
 // -----
 
-// Tests that a size that overflows is not taken for a small one.
+// Tests that a size that overflows is rejected.
 // expected-error @below {{#divi.external has length 0, but 'tensor<4611686018427387904x4xf32>' is larger than any file}}
 module attributes {test.a = #divi.external<"w.bin", offset = 0, length = 0> : tensor<4611686018427387904x4xf32>} {}
 
 // -----
 
-// Tests that a reference's shape is known.
+// Tests that an external constant must have a static shape.
 // expected-error @below {{#divi.external needs a tensor type of static shape, has 'tensor<?xf32>'}}
 module attributes {test.a = #divi.external<"w.bin", offset = 0, length = 4> : tensor<?xf32>} {}
 
 // -----
 
-// Tests that a reference is a tensor.
+// Tests that an external constant must be a tensor.
 // expected-error @below {{#divi.external needs a tensor type of static shape, has 'f32'}}
 module attributes {test.a = #divi.external<"w.bin", offset = 0, length = 4> : f32} {}
 
 // -----
 
-// Tests that a reference holds numbers.
+// Tests that an external constant cannot hold strings.
 // expected-error @below {{#divi.external cannot hold elements of type '!onnx.String'}}
 module attributes {test.a = #divi.external<"w.bin", offset = 0, length = 4> : tensor<1x!onnx.String>} {}
 
 // -----
 
-// Tests that all times of a device are together.
+// Tests that a device may occur only once in a cost.
 // expected-error @below {{#divi.cost names @a twice: put all its batch sizes into one {…}}}
 module attributes {test.a = #divi.cost<@a = {1 = 1.0}, @b = {1 = 1.0}, @a = {2 = 1.0}>} {}
 
 // -----
 
-// Tests that costs are of at least one input.
+// Tests that a cost for a batch size of zero is rejected.
 // expected-error @below {{#divi.cost has batch size 0 for @a: batch sizes start at 1}}
 module attributes {test.a = #divi.cost<@a = {0 = 1.0}>} {}
 
 // -----
 
-// Tests that no task takes less than no time.
-// expected-error @below {{#divi.cost has a time for @a that is negative or not finite: leave a device out that does not support the task}}
+// Tests that a negative cost is rejected.
+// expected-error @below {{#divi.cost has a time for @a that is negative or not finite: omit devices that do not support the task}}
 module attributes {test.a = #divi.cost<@a = {1 = -1.0}>} {}
 
 // -----
 
-// Tests that no task takes forever.
-// expected-error @below {{#divi.cost has a time for @a that is negative or not finite: leave a device out that does not support the task}}
+// Tests that an infinite cost is rejected.
+// expected-error @below {{#divi.cost has a time for @a that is negative or not finite: omit devices that do not support the task}}
 module attributes {test.a = #divi.cost<@a = {1 = 1.0e999}>} {}
 
 // -----
 
-// Tests that a task has one time for a device and batch size.
+// Tests that a batch size may occur only once for a device.
 // expected-error @below {{#divi.cost gives batch size 4 twice for @a}}
 module attributes {test.a = #divi.cost<@a = {4 = 1.0, 4 = 2.0}>} {}
 
 // -----
 
-// Tests that a slice of a batch is where the batch is.
+// Tests that a slice is on the device of its operand.
 divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
 divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
 func.func private @stage(tensor<2x3xf32>)
@@ -732,7 +777,7 @@ func.func @main(%x: tensor<4x3xf32>) {
 
 // -----
 
-// Tests that a slice takes inputs that there are.
+// Tests that a slice of inputs out of range is rejected.
 func.func @main(%x: tensor<4x3xf32>) {
   // expected-error @below {{'divi.slice' op takes input 4 of 4, counted from 0}}
   %0 = divi.slice %x[0, 4] of 4 axis 0 : tensor<4x3xf32> -> tensor<2x3xf32>
@@ -741,16 +786,16 @@ func.func @main(%x: tensor<4x3xf32>) {
 
 // -----
 
-// Tests that a slice takes something.
+// Tests that an empty slice is rejected.
 func.func @main(%x: tensor<4x3xf32>) {
-  // expected-error @below {{'divi.slice' op takes no input: it must take one at least}}
+  // expected-error @below {{'divi.slice' op takes no input: it must take at least one}}
   %0 = divi.slice %x[] of 4 axis 0 : tensor<4x3xf32> -> tensor<0x3xf32>
   return
 }
 
 // -----
 
-// Tests that inputs lie on an axis of the tensor.
+// Tests that the axis of inputs must exist.
 func.func @main(%x: tensor<4x3xf32>) {
   // expected-error @below {{'divi.slice' op has its inputs on axis 2, which 'tensor<4x3xf32>' does not have}}
   %0 = divi.slice %x[0] of 4 axis 2 : tensor<4x3xf32> -> tensor<1x3xf32>
@@ -759,67 +804,67 @@ func.func @main(%x: tensor<4x3xf32>) {
 
 // -----
 
-// Tests that an axis is made of its inputs.
+// Tests that the number of inputs must divide the size of the axis.
 func.func @main(%x: tensor<6x3xf32>) {
-  // expected-error @below {{'divi.slice' op has 4 inputs in 1 parts, which axis 0 of 'tensor<6x3xf32>' is not made of}}
+  // expected-error @below {{'divi.slice' op has 4 inputs in 1 parts, which do not divide axis 0 of 'tensor<6x3xf32>'}}
   %0 = divi.slice %x[0] of 4 axis 0 : tensor<6x3xf32> -> tensor<1x3xf32>
   return
 }
 
 // -----
 
-// Tests that a slice has the type of what it takes.
+// Tests that the result type of a slice must match its inputs.
 func.func @main(%x: tensor<4x3xf32>) {
-  // expected-error @below {{'divi.slice' op gives 'tensor<3x3xf32>', but 2 inputs of 'tensor<4x3xf32>' are 'tensor<2x3xf32>'}}
+  // expected-error @below {{'divi.slice' op has result type 'tensor<3x3xf32>', but 2 inputs of 'tensor<4x3xf32>' have type 'tensor<2x3xf32>'}}
   %0 = divi.slice %x[0, 1] of 4 axis 0 : tensor<4x3xf32> -> tensor<3x3xf32>
   return
 }
 
 // -----
 
-// Tests that what is put together is alike.
+// Tests that gathered tensors must have the same type for one input.
 func.func @main(%x: tensor<4x3xf32>, %y: tensor<4x2xf32>) {
-  // expected-error @below {{'divi.gather' op puts together inputs of different types: 'tensor<1x3xf32>' and 'tensor<1x2xf32>'}}
+  // expected-error @below {{'divi.gather' op concatenates inputs of different types: 'tensor<1x3xf32>' and 'tensor<1x2xf32>'}}
   %0 = divi.gather %x of 4, %y of 4 axis 0 : (tensor<4x3xf32>, tensor<4x2xf32>) -> tensor<8x3xf32>
   return
 }
 
 // -----
 
-// Tests that what is put together has the type of all its inputs.
+// Tests that the result type of a gather must match its inputs.
 func.func @main(%x: tensor<4x3xf32>, %y: tensor<2x3xf32>) {
-  // expected-error @below {{'divi.gather' op gives 'tensor<8x3xf32>', but 6 inputs of 'tensor<1x3xf32>' are 'tensor<6x3xf32>'}}
+  // expected-error @below {{'divi.gather' op has result type 'tensor<8x3xf32>', but 6 inputs of 'tensor<1x3xf32>' have type 'tensor<6x3xf32>'}}
   %0 = divi.gather %x of 4, %y of 2 axis 0 : (tensor<4x3xf32>, tensor<2x3xf32>) -> tensor<8x3xf32>
   return
 }
 
 // -----
 
-// Tests that a batch has a start that is a time.
+// Tests that the start of a batch must be a non-negative finite time.
 // expected-error @below {{#divi.batch has a start that is negative or not finite}}
 module attributes {test.batch = #divi.batch<@a, start = -1.0, inputs = [0]>} {}
 
 // -----
 
-// Tests that a batch has inputs.
-// expected-error @below {{#divi.batch has no inputs: leave it out}}
+// Tests that a batch without inputs is rejected.
+// expected-error @below {{#divi.batch has no inputs: remove it}}
 module attributes {test.batch = #divi.batch<@a, start = 0.0, inputs = []>} {}
 
 // -----
 
-// Tests that a batch names each input once.
-// expected-error @below {{#divi.batch has input 1 behind input 1: each is named once, in increasing order}}
+// Tests that an input may occur only once in a batch.
+// expected-error @below {{#divi.batch has input 1 after input 1: inputs must be strictly increasing}}
 module attributes {test.batch = #divi.batch<@a, start = 0.0, inputs = [0, 1, 1]>} {}
 
 // -----
 
-// Tests that inputs are counted from zero.
+// Tests that a negative input is rejected.
 // expected-error @below {{#divi.batch has input -1: inputs are counted from 0}}
 module attributes {test.batch = #divi.batch<@a, start = 0.0, inputs = [-1, 1]>} {}
 
 // -----
 
-// Tests that launches are batches.
+// Tests that batches must be a list of #divi.batch.
 func.func @main(%x: tensor<2xf32>) {
   // expected-error @below {{'onnx.Relu' op attribute 'divi.batches' must be a list of batches, as in [#divi.batch<@gpu0, start = 0.0, inputs = [0, 1]>]; it is [0]}}
   %0 = "onnx.Relu"(%x) {divi.batches = [0]} : (tensor<2xf32>) -> tensor<2xf32>
@@ -828,7 +873,7 @@ func.func @main(%x: tensor<2xf32>) {
 
 // -----
 
-// Tests that no input runs twice.
+// Tests that an input in two batches is rejected.
 divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
 func.func @main(%x: tensor<2xf32>) {
   // expected-error @below {{'onnx.Relu' op attribute 'divi.batches' has input 1 in two batches}}
@@ -838,16 +883,16 @@ func.func @main(%x: tensor<2xf32>) {
 
 // -----
 
-// Tests that batches run on devices of the module.
+// Tests that batches must name declared devices.
 func.func @main(%x: tensor<2xf32>) {
-  // expected-error @below {{'onnx.Relu' op attribute 'divi.batches' names @gpu0, which is no divi.device of this module}}
+  // expected-error @below {{'onnx.Relu' op attribute 'divi.batches' names @gpu0, which is not a divi.device of this module}}
   %0 = "onnx.Relu"(%x) {divi.batches = [#divi.batch<@gpu0, start = 0.0, inputs = [0, 1]>]} : (tensor<2xf32>) -> tensor<2xf32>
   return
 }
 
 // -----
 
-// Tests that devices are excluded as a list.
+// Tests that excluded devices must be a list.
 func.func @main(%x: tensor<2xf32>) {
   // expected-error @below {{'onnx.Relu' op attribute 'divi.exclude' must be a list of devices, as in [@gpu0]; it is @gpu0}}
   %0 = "onnx.Relu"(%x) {divi.exclude = @gpu0} : (tensor<2xf32>) -> tensor<2xf32>
@@ -856,16 +901,16 @@ func.func @main(%x: tensor<2xf32>) {
 
 // -----
 
-// Tests that excluded devices are those of the module.
+// Tests that excluded devices must be declared.
 func.func @main(%x: tensor<2xf32>) {
-  // expected-error @below {{'onnx.Relu' op attribute 'divi.exclude' names @gpu0, which is no divi.device of this module}}
+  // expected-error @below {{'onnx.Relu' op attribute 'divi.exclude' names @gpu0, which is not a divi.device of this module}}
   %0 = "onnx.Relu"(%x) {divi.exclude = [@gpu0]} : (tensor<2xf32>) -> tensor<2xf32>
   return
 }
 
 // -----
 
-// Tests that groups have names.
+// Tests that the name of a group must be a string.
 func.func @main(%x: tensor<2xf32>) {
   // expected-error @below {{'onnx.Relu' op attribute 'divi.colocate' must be the name of a group, is 1 : i64}}
   %0 = "onnx.Relu"(%x) {divi.colocate = 1 : i64} : (tensor<2xf32>) -> tensor<2xf32>
@@ -874,16 +919,16 @@ func.func @main(%x: tensor<2xf32>) {
 
 // -----
 
-// Tests that stages are counted.
+// Tests that a negative stage is rejected.
 func.func @main(%x: tensor<2xf32>) {
-  // expected-error @below {{'onnx.Relu' op attribute 'divi.stage' must be a number of stages before it, as in 2 : i64; it is -1 : i64}}
+  // expected-error @below {{'onnx.Relu' op attribute 'divi.stage' must be a number of preceding stages, as in 2 : i64; it is -1 : i64}}
   %0 = "onnx.Relu"(%x) {divi.stage = -1 : i64} : (tensor<2xf32>) -> tensor<2xf32>
   return
 }
 
 // -----
 
-// Tests that weights are somewhere.
+// Tests that an unknown location of weights is rejected.
 // expected-error @below {{'func.func' op attribute 'divi.weights' must be "host" or "device", is "disk"}}
 func.func @weights_elsewhere() attributes {divi.weights = "disk"} {
   return
@@ -891,43 +936,43 @@ func.func @weights_elsewhere() attributes {divi.weights = "disk"} {
 
 // -----
 
-// Tests that weights are streamed to devices with memory of their own.
-// expected-error @below {{'divi.device' op has weights "streamed": a cpu device reads them where they are}}
+// Tests that weights can be streamed only to devices with their own memory.
+// expected-error @below {{'divi.device' op has weights "streamed", which devices of kind cpu do not support}}
 divi.device @cpu0 {kind = "cpu", memory = 1 : i64, weights = "streamed"}
 
 // -----
 
-// Tests how devices hold weights.
-// expected-error @below {{'divi.device' op has weights "lost": they are resident or streamed}}
+// Tests that an unknown residency of weights is rejected.
+// expected-error @below {{'divi.device' op has weights "lost": expected resident or streamed}}
 divi.device @gpu0 {kind = "cuda", memory = 1 : i64, weights = "lost"}
 
 // -----
 
-// Tests that a move is of a result that there can be.
-// expected-error @below {{#divi.move is of result -1: results are counted from 0}}
+// Tests that a move of a negative index is rejected.
+// expected-error @below {{#divi.move has index -1: indices start at 0}}
 module attributes {test.move = #divi.move<-1, @a -> @b, start = 0.0, end = 1.0>} {}
 
 // -----
 
-// Tests that a move goes somewhere.
-// expected-error @below {{#divi.move goes from @a to itself: leave it out}}
+// Tests that a move to the same device is rejected.
+// expected-error @below {{#divi.move moves a tensor from @a to itself: remove it}}
 module attributes {test.move = #divi.move<0, @a -> @a, start = 0.0, end = 1.0>} {}
 
 // -----
 
-// Tests that a move does not begin before all begins.
+// Tests that a move with a negative start is rejected.
 // expected-error @below {{#divi.move has a start that is negative, or an end that is before it or not finite}}
 module attributes {test.move = #divi.move<0, @a -> @b, start = -1.0, end = 1.0>} {}
 
 // -----
 
-// Tests that a move does not end before it begins.
+// Tests that a move that ends before it starts is rejected.
 // expected-error @below {{#divi.move has a start that is negative, or an end that is before it or not finite}}
 module attributes {test.move = #divi.move<0, @a -> @b, start = 2.0, end = 1.0>} {}
 
 // -----
 
-// Tests that moves are such.
+// Tests that moves must be a list of #divi.move.
 func.func @main(%x: tensor<2xf32>) {
   // expected-error @below {{'onnx.Relu' op attribute 'divi.moves' must be a list of moves, as in [#divi.move<0, @gpu0 -> @gpu1, start = 0.0, end = 1.5>]; it is [1]}}
   %0 = "onnx.Relu"(%x) {divi.moves = [1]} : (tensor<2xf32>) -> tensor<2xf32>
@@ -936,17 +981,17 @@ func.func @main(%x: tensor<2xf32>) {
 
 // -----
 
-// Tests that moves are between devices of the module.
+// Tests that moves must name declared devices.
 divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
 func.func @main(%x: tensor<2xf32>) {
-  // expected-error @below {{'onnx.Relu' op attribute 'divi.moves' names @gpu0, which is no divi.device of this module}}
+  // expected-error @below {{'onnx.Relu' op attribute 'divi.moves' names @gpu0, which is not a divi.device of this module}}
   %0 = "onnx.Relu"(%x) {divi.moves = [#divi.move<0, @cpu0 -> @gpu0, start = 0.0, end = 1.0>]} : (tensor<2xf32>) -> tensor<2xf32>
   return
 }
 
 // -----
 
-// Tests that moves are of results that there are.
+// Tests that moves must be of existing results.
 divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
 divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
 func.func @main(%x: tensor<2xf32>) {
@@ -957,7 +1002,7 @@ func.func @main(%x: tensor<2xf32>) {
 
 // -----
 
-// Tests that a result moves once to a device.
+// Tests that a result may be moved only once to a device.
 divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
 divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
 func.func @main(%x: tensor<2xf32>) {
@@ -968,7 +1013,7 @@ func.func @main(%x: tensor<2xf32>) {
 
 // -----
 
-// Tests that the moves of a function are of its arguments.
+// Tests that the moves of a function must be of its arguments.
 divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
 divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
 // expected-error @below {{'func.func' op attribute 'divi.moves' moves argument 2, but there are 2, counted from 0}}
@@ -976,18 +1021,29 @@ func.func private @main(tensor<2xf32>, tensor<2xf32>) attributes {divi.moves = [
 
 // -----
 
-// Tests that parameters count as one.
+// Tests that the parameters of a task have index 0.
 divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
 divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
 func.func @main(%x: tensor<2xf32>) {
-  // expected-error @below {{'onnx.Relu' op attribute 'divi.copies' moves parameters 1, but there is 1, counted from 0}}
+  // expected-error @below {{'onnx.Relu' op attribute 'divi.copies' has index 1: the parameters of an operation have index 0}}
   %0 = "onnx.Relu"(%x) {divi.copies = [#divi.move<1, @cpu0 -> @gpu0, start = 0.0, end = 1.0>]} : (tensor<2xf32>) -> tensor<2xf32>
   return
 }
 
 // -----
 
-// Tests that a transfer ends at a time.
+// Tests that parameters may be copied only once to a device.
+divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
+divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
+func.func @main(%x: tensor<2xf32>) {
+  // expected-error @below {{'onnx.Relu' op attribute 'divi.copies' moves the parameters from @cpu0 to @gpu0 twice}}
+  %0 = "onnx.Relu"(%x) {divi.copies = [#divi.move<0, @cpu0 -> @gpu0, start = 0.0, end = 1.0>, #divi.move<0, @cpu0 -> @gpu0, start = 2.0, end = 3.0>]} : (tensor<2xf32>) -> tensor<2xf32>
+  return
+}
+
+// -----
+
+// Tests that the end of a transfer must be a time.
 divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
 divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
 func.func @main(%x: tensor<2xf32>) {
@@ -998,7 +1054,7 @@ func.func @main(%x: tensor<2xf32>) {
 
 // -----
 
-// Tests that parameters are on a device.
+// Tests that the device of resident parameters must be a symbol.
 func.func @main(%x: tensor<2xf32>) {
   // expected-error @below {{'onnx.Relu' op attribute 'divi.resident' must name a device, as in @gpu0; it is "gpu0"}}
   %0 = "onnx.Relu"(%x) {divi.resident = "gpu0"} : (tensor<2xf32>) -> tensor<2xf32>
@@ -1007,18 +1063,18 @@ func.func @main(%x: tensor<2xf32>) {
 
 // -----
 
-// Tests that a cold start is the module's.
+// Tests that a cold start must be on the module.
 // expected-error @below {{'func.func' op attribute 'divi.cold' belongs on the module}}
 func.func private @stage() attributes {divi.cold}
 
 // -----
 
-// Tests that a cold start says no more.
-// expected-error @below {{'builtin.module' op attribute 'divi.cold' must be without a value, is 1 : i64}}
+// Tests that a cold start must be a unit attribute.
+// expected-error @below {{'builtin.module' op attribute 'divi.cold' must be a unit attribute, is 1 : i64}}
 module attributes {divi.cold = 1 : i64} {}
 
 // -----
 
-// Tests that nodes are counted from zero.
+// Tests that a negative node is rejected.
 // expected-error @below {{'divi.device' op is part of node -1: nodes are counted from 0}}
 divi.device @cpu0 {kind = "cpu", memory = 1 : i64, node = -1 : i64}

@@ -2,9 +2,9 @@
 // RUN: divi-opt %s | divi-opt | FileCheck %s
 // RUN: divi-opt %s --mlir-print-op-generic | divi-opt | FileCheck %s
 // RUN: divi-opt %s --emit-bytecode | divi-opt | FileCheck %s
-// Cases are modules of one file, because bytecode cannot be cut.
+// Cases are modules of one file, because bytecode cannot be split.
 
-// Tests that a machine, a task, and a plan made explicit read and print as they are written.
+// Tests that a machine, a task and an outlined plan are parsed and printed unchanged.
 module {
   divi.device @cpu0 {kind = "cpu", memory = 17179869184 : i64}
   divi.device @gpu0 {kind = "cuda", arch = "sm_90", memory = 85899345920 : i64}
@@ -50,7 +50,7 @@ module {
 
 // -----
 
-// Tests that optional parts of devices and links may be there or not.
+// Tests optional attributes of devices and links.
 module @machine {
   divi.device @cpu0 {kind = "cpu", memory = 1 : i64, batch_sizes = [1, 2, 8]}
   divi.device @cpu1 {kind = "cpu", memory = 1 : i64}
@@ -63,7 +63,7 @@ module @machine {
 
 // -----
 
-// Tests that clusters may have no operands, several results, or nothing at all.
+// Tests clusters without operands, with several results, and empty ones.
 module @clusters {
   func.func @main() {
     %0:2 = divi.cluster "constants"() -> (tensor<f32>, tensor<2xi64>) {
@@ -90,7 +90,7 @@ module @clusters {
 
 // -----
 
-// Tests that launches may take and give nothing, or several values, and values of other kinds than tensors.
+// Tests launches with no operands and results, with several, and with values that are not tensors.
 module @launches {
   divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
   func.func private @nothing()
@@ -107,7 +107,7 @@ module @launches {
 
 // -----
 
-// Tests that a module carries the certificate of its plan, and operators of any dialect their constraints.
+// Tests the certificate on a module, and constraints on operators of any dialect.
 module @certificate attributes {divi.plan = {objective = "pipeline", value = 12.5 : f64, bound = 10.0 : f64,
     gap = 0.2 : f64, bound_by = "lp", algorithm = "auto", seed = 1 : i64}} {
   divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
@@ -121,15 +121,15 @@ module @certificate attributes {divi.plan = {objective = "pipeline", value = 12.
 
 // -----
 
-// Tests that a certificate says what its bound rests on, and beside a solver's word which bound is verified.
+// Tests the proof of a bound, and the verified bound beside one reported by a solver.
 module @proof attributes {divi.plan = {objective = "latency", value = 12.5 : f64, bound = 10.0 : f64, gap = 0.2 : f64,
     bound_by = "milp", proof = "solver", verified_bound = 9.0 : f64, algorithm = "auto"}} {}
 // CHECK: module @proof attributes {divi.plan = {{.*}}proof = "solver", value = 1.250000e+01 : f64, verified_bound = 9.000000e+00 : f64}}
 
 // -----
 
-// Tests that values are where decisions, functions and arguments say, that constants, absent operands and what nobody
-// decided are everywhere, and that later blocks' arguments are not the function's.
+// Tests that decisions, functions and arguments define the devices of values, that constants, absent operands and
+// values without a decision are on all devices, and that arguments of later blocks are not those of the function.
 module @decisions {
   divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
   divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
@@ -168,7 +168,7 @@ module @decisions {
 
 // -----
 
-// Tests that times print as the shortest number that reads back, whatever its size, and that no device may support a task.
+// Tests that times are printed as the shortest number that parses to the same value, and a cost without any device.
 module @costs attributes {
   test.some = #divi.cost<@a = {1 = 0.1, 64 = 1.0e-7}, @b = {2 = 123456789012.0}, @c = {1 = 0.0}, @d = {1 = 0.30000000000000004}>,
   test.none = #divi.cost<>,
@@ -181,7 +181,7 @@ module @costs attributes {
 
 // -----
 
-// Tests that constants refer to bytes in a file: whole bytes, packed ones, a byte a bool, complex numbers, nothing.
+// Tests constants that refer to bytes in a file: whole bytes, packed ones, one byte per bool, complex numbers, no bytes.
 module @external attributes {
   test.f32 = #divi.external<"weights.bin", offset = 4096, length = 37632> : tensor<64x3x7x7xf32>,
   test.i4 = #divi.external<"a b/\22w\22.bin", offset = 0, length = 2> : tensor<3xi4>,
@@ -200,7 +200,7 @@ module @external attributes {
 
 // -----
 
-// Tests that decisions may cross devices as long as nothing is moved explicitly.
+// Tests that values may cross devices implicitly as long as there are no explicit transfers.
 module @decided {
   divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
   divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
@@ -216,7 +216,7 @@ module @decided {
 
 // -----
 
-// Tests that batches are taken apart and put together, wherever their inputs are.
+// Tests slices and gathers of batches, with inputs on any axis.
 module @batches {
   divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
   func.func private @stage(tensor<2x3xf32>) -> tensor<2x3xf32>
@@ -240,7 +240,7 @@ module @batches {
 
 // -----
 
-// Tests when tensors and parameters move, of nodes of a cluster.
+// Tests times of transfers and copies, on tasks of a cluster of nodes.
 module @moving attributes {divi.cold} {
   divi.device @cpu0 {kind = "cpu", memory = 1 : i64, node = 0 : i64}
   divi.device @gpu0 {kind = "cuda", memory = 1 : i64, node = 1 : i64}

@@ -1,6 +1,6 @@
 // RUN: divi-opt %s --split-input-file --canonicalize --cse | FileCheck %s
 
-// Tests that equal constants become one, whichever of ONNX's attributes has the value.
+// Tests that equal constants are merged, whichever of ONNX's attributes has the value.
 // CHECK-LABEL: func.func @constants
 // CHECK-NEXT:    %[[INT:.*]] = onnx.Constant {{.*}} : tensor<i64>
 // CHECK-NEXT:    %[[INTS:.*]] = onnx.Constant {{.*}} : tensor<2xi64>
@@ -27,7 +27,7 @@ func.func @constants() -> (tensor<i64>, tensor<i64>, tensor<2xi64>, tensor<2xi64
 
 // -----
 
-// Tests that one absent value is enough for all that is absent.
+// Tests that absent values are merged into one.
 // CHECK-LABEL: func.func @no_values
 // CHECK:         %[[NONE:.*]] = "onnx.NoValue"() <{value}> : () -> none
 // CHECK-NOT:     onnx.NoValue
@@ -41,7 +41,7 @@ func.func @no_values(%x: tensor<2xf32>) -> tensor<2xf32> {
 
 // -----
 
-// Tests that references to the same bytes are one constant.
+// Tests that references to the same bytes are merged.
 // CHECK-LABEL: func.func @external
 // CHECK-NEXT:    %[[W:.*]] = onnx.Constant #divi.external<"w.bin", offset = 0, length = 8> : tensor<2xf32>
 // CHECK-NEXT:    "onnx.Add"(%[[W]], %[[W]])
@@ -54,7 +54,7 @@ func.func @external() -> tensor<2xf32> {
 
 // -----
 
-// Tests that a constant whose result says less than its value stays as it is.
+// Tests that a constant whose result type is less precise than its value is not changed.
 // CHECK-LABEL: func.func @less_precise
 // CHECK:         onnx.Constant {value = dense<1.000000e+00> : tensor<3xf32>} : tensor<?xf32>
 func.func @less_precise() -> tensor<?xf32> {
@@ -64,7 +64,7 @@ func.func @less_precise() -> tensor<?xf32> {
 
 // -----
 
-// Tests that operators nobody uses are removed, and equal ones become one, where they have no effects.
+// Tests that unused operators are removed and equal ones merged, unless they have side effects.
 // CHECK-LABEL: func.func @pure
 // CHECK-NEXT:    %[[RELU:.*]] = "onnx.Relu"
 // CHECK-NEXT:    return %[[RELU]], %[[RELU]]
@@ -77,7 +77,7 @@ func.func @pure(%x: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
 
 // -----
 
-// Tests that random numbers are drawn as often as asked for, and operators of other domains stay where they are.
+// Tests that random operators are not merged, and operators of other domains are not moved.
 // CHECK-LABEL: func.func @impure
 // CHECK-COUNT-2: "onnx.RandomNormalLike"
 // CHECK:         "onnx.Custom"

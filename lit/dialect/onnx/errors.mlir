@@ -1,6 +1,6 @@
 // RUN: divi-opt %s --split-input-file --verify-diagnostics
 
-// Tests that a constant has a value.
+// Tests that a constant must have a value.
 func.func @main() {
   // expected-error @below {{'onnx.Constant' op needs exactly one of value, sparse_value, value_int, value_ints, value_float, value_floats, value_string and value_strings}}
   %0 = onnx.Constant : tensor<2xf32>
@@ -9,7 +9,7 @@ func.func @main() {
 
 // -----
 
-// Tests that a constant does not have two values.
+// Tests that a constant with two values is rejected.
 func.func @main() {
   // expected-error @below {{'onnx.Constant' op needs exactly one of value, sparse_value}}
   %0 = onnx.Constant {value_int = 1 : si64, value_float = 1.0 : f32} : tensor<i64>
@@ -18,7 +18,7 @@ func.func @main() {
 
 // -----
 
-// Tests that a constant has the shape of its value.
+// Tests that a constant must have the shape of its value.
 func.func @main() {
   // expected-error @below {{'onnx.Constant' op has a value of type 'tensor<2xf32>', but its result is 'tensor<3xf32>'}}
   %0 = onnx.Constant {value = dense<1.0> : tensor<2xf32>} : tensor<3xf32>
@@ -27,7 +27,7 @@ func.func @main() {
 
 // -----
 
-// Tests that a constant has the element type of its value.
+// Tests that a constant must have the element type of its value.
 func.func @main() {
   // expected-error @below {{'onnx.Constant' op has a value of type 'tensor<2xi64>', but its result is 'tensor<2xf32>'}}
   %0 = onnx.Constant {value_ints = [1, 2]} : tensor<2xf32>
@@ -36,7 +36,7 @@ func.func @main() {
 
 // -----
 
-// Tests that a constant in short form is a tensor.
+// Tests that a constant in short form must be a tensor.
 func.func @main() {
   // expected-error @below {{'onnx.Constant' op needs a value with a tensor type}}
   %0 = onnx.Constant [1, 2]
@@ -45,7 +45,7 @@ func.func @main() {
 
 // -----
 
-// Tests that a constant's value is one with a type.
+// Tests that the value of a constant must have a type.
 func.func @main() {
   // expected-error @below {{'onnx.Constant' op needs a value with a tensor type}}
   %0 = onnx.Constant {value = [1, 2]} : tensor<2xi64>
@@ -54,7 +54,7 @@ func.func @main() {
 
 // -----
 
-// Tests that a constant in short form is not a mere number.
+// Tests that a constant in short form must not be a scalar.
 func.func @main() {
   // expected-error @below {{'onnx.Constant' op result #0 must be tensor of any type values, but got 'i64'}}
   %0 = onnx.Constant 5 : i64
@@ -63,7 +63,7 @@ func.func @main() {
 
 // -----
 
-// Tests that a function returns as many values as it declares.
+// Tests that a function must return as many values as it declares.
 func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
   // expected-error @below {{'onnx.Return' op returns 2 values, but function @main declares 1}}
   onnx.Return %x, %x : tensor<2xf32>, tensor<2xf32>
@@ -71,7 +71,7 @@ func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
 
 // -----
 
-// Tests that a function returns values of the shapes that it declares.
+// Tests that a function must return values of the declared shapes.
 func.func @main(%x: tensor<2xf32>) -> (tensor<?xf32>, tensor<3xf32>) {
   // expected-error @below {{'onnx.Return' op returns a 'tensor<2xf32>' as result 1, but function @main declares 'tensor<3xf32>'}}
   onnx.Return %x, %x : tensor<2xf32>, tensor<2xf32>
@@ -79,7 +79,7 @@ func.func @main(%x: tensor<2xf32>) -> (tensor<?xf32>, tensor<3xf32>) {
 
 // -----
 
-// Tests that a function returns values of the element types that it declares.
+// Tests that a function must return values of the declared element types.
 func.func @main(%x: tensor<2xf32>) -> tensor<2xi64> {
   // expected-error @below {{'onnx.Return' op returns a 'tensor<2xf32>' as result 0, but function @main declares 'tensor<2xi64>'}}
   onnx.Return %x : tensor<2xf32>
@@ -87,13 +87,13 @@ func.func @main(%x: tensor<2xf32>) -> tensor<2xi64> {
 
 // -----
 
-// Tests that only functions return.
+// Tests that a return outside a function is rejected.
 // expected-error @below {{'onnx.Return' op expects parent op 'func.func'}}
 onnx.Return
 
 // -----
 
-// Tests that functions return, and do not yield.
+// Tests that a function must not end in a yield.
 func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
   // expected-error @below {{'onnx.Yield' op ends a subgraph, not a function: end the function with 'onnx.Return' or 'func.return'}}
   onnx.Yield %x : tensor<2xf32>
@@ -101,13 +101,13 @@ func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
 
 // -----
 
-// Tests that an entry point is a function.
-// expected-error @below {{'onnx.EntryPoint' op names @main, which is no function of this module}}
+// Tests that an entry point must name a function.
+// expected-error @below {{'onnx.EntryPoint' op names @main, which is not a function of this module}}
 "onnx.EntryPoint"() {func = @main} : () -> ()
 
 // -----
 
-// Tests that a result has the shape that the operands make it.
+// Tests that a result must have the inferred shape.
 func.func @main(%x: tensor<1x3x8x8xf32>, %w: tensor<4x3x3x3xf32>, %b: tensor<4xf32>) {
   // expected-error @below {{'onnx.Conv' op has result 0 of type tensor<1x4x8x8xf32>, but its operands and attributes make it tensor<1x4x6x6xf32>: correct the type}}
   %0 = "onnx.Conv"(%x, %w, %b) : (tensor<1x3x8x8xf32>, tensor<4x3x3x3xf32>, tensor<4xf32>) -> tensor<1x4x8x8xf32>
@@ -116,7 +116,7 @@ func.func @main(%x: tensor<1x3x8x8xf32>, %w: tensor<4x3x3x3xf32>, %b: tensor<4xf
 
 // -----
 
-// Tests that a result has the element type that the attributes make it.
+// Tests that a result must have the inferred element type.
 func.func @main(%x: tensor<2xf32>) {
   // expected-error @below {{'onnx.Cast' op has result 0 of type tensor<2xi32>, but its operands and attributes make it tensor<2xi64>: correct the type}}
   %0 = "onnx.Cast"(%x) {to = i64} : (tensor<2xf32>) -> tensor<2xi32>
@@ -125,7 +125,7 @@ func.func @main(%x: tensor<2xf32>) {
 
 // -----
 
-// Tests that the second result is looked at, too.
+// Tests that the second result is verified, too.
 func.func @main(%x: tensor<1x1x4x4xf32>) {
   // expected-error @below {{'onnx.MaxPool' op has result 1 of type tensor<1x1x2x2xi64>, but its operands and attributes make it tensor<1x1x3x3xi64>: correct the type}}
   %0:2 = "onnx.MaxPool"(%x) {kernel_shape = [2, 2]} : (tensor<1x1x4x4xf32>) -> (tensor<1x1x3x3xf32>, tensor<1x1x2x2xi64>)
@@ -134,7 +134,7 @@ func.func @main(%x: tensor<1x1x4x4xf32>) {
 
 // -----
 
-// Tests that a constant operand is read: the shape that Reshape is given must hold its elements.
+// Tests that constant operands are used: the shape of a Reshape must match its elements.
 func.func @main(%x: tensor<2x3xf32>) {
   %s = onnx.Constant dense<[3, 3]> : tensor<2xi64>
   // expected-error @below {{'onnx.Reshape' op [2x3] cannot be reshaped to [3x3]: 6 elements against 9}}
@@ -153,7 +153,7 @@ func.func @main(%x: tensor<2xf32>, %y: tensor<3xf32>) {
 
 // -----
 
-// Tests that operands must have one element type where ONNX says so.
+// Tests that operands must have the same element type where ONNX requires it.
 func.func @main(%x: tensor<2xf32>, %y: tensor<2xf64>) {
   // expected-error @below {{'onnx.Add' op operands must have one element type, these have float and double: insert a Cast}}
   %0 = "onnx.Add"(%x, %y) : (tensor<2xf32>, tensor<2xf64>) -> tensor<2xf32>
@@ -162,7 +162,7 @@ func.func @main(%x: tensor<2xf32>, %y: tensor<2xf64>) {
 
 // -----
 
-// Tests that an operand that is not optional is there.
+// Tests that a required operand must be present.
 func.func @main(%x: tensor<2x2xf32>) {
   %none = "onnx.NoValue"() <{value}> : () -> none
   // expected-error @below {{'onnx.MatMul' op operand #1 must be tensor of bfloat16 type or 16-bit float or 32-bit float or 64-bit float or 32-bit signless integer or 64-bit signless integer or 32-bit unsigned integer or 64-bit unsigned integer values, but got 'none'}}
@@ -172,7 +172,7 @@ func.func @main(%x: tensor<2x2xf32>) {
 
 // -----
 
-// Tests that an element type is one that ONNX allows for the operator.
+// Tests that an element type that ONNX does not allow for the operator is rejected.
 func.func @main(%x: tensor<2xi64>) {
   // expected-error @below {{'onnx.Sin' op operand #0 must be tensor of bfloat16 type or 16-bit float or 32-bit float or 64-bit float values, but got 'tensor<2xi64>'}}
   %0 = "onnx.Sin"(%x) : (tensor<2xi64>) -> tensor<2xi64>
@@ -181,7 +181,7 @@ func.func @main(%x: tensor<2xi64>) {
 
 // -----
 
-// Tests that an axis is one that the operand has.
+// Tests that an axis out of range is rejected.
 func.func @main(%x: tensor<2x2xf32>) {
   // expected-error @below {{'onnx.Softmax' op axis 2 is outside [-2, 1] for rank 2}}
   %0 = "onnx.Softmax"(%x) {axis = 2 : si64} : (tensor<2x2xf32>) -> tensor<2x2xf32>
@@ -190,7 +190,7 @@ func.func @main(%x: tensor<2x2xf32>) {
 
 // -----
 
-// Tests that an attribute has the kind that ONNX gives it.
+// Tests that an attribute of the wrong kind is rejected.
 func.func @main(%x: tensor<2x2xf32>) {
   // expected-error @below {{'onnx.Softmax' op attribute 'axis' failed to satisfy constraint: 64-bit signed integer attribute}}
   %0 = "onnx.Softmax"(%x) {axis = "last"} : (tensor<2x2xf32>) -> tensor<2x2xf32>
@@ -199,7 +199,7 @@ func.func @main(%x: tensor<2x2xf32>) {
 
 // -----
 
-// Tests that an attribute without a default is there.
+// Tests that a required attribute must be present.
 func.func @main(%x: tensor<2x2xf32>) {
   // expected-error @below {{'onnx.Concat' op requires attribute 'axis'}}
   %0 = "onnx.Concat"(%x, %x) : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x4xf32>
@@ -208,7 +208,7 @@ func.func @main(%x: tensor<2x2xf32>) {
 
 // -----
 
-// Tests that an operator has the operands that ONNX gives it, none for those that are absent.
+// Tests that the number of operands must match ONNX's, including absent ones.
 func.func @main(%x: tensor<1x3x8x8xf32>, %w: tensor<4x3x3x3xf32>) {
   // expected-error @below {{'onnx.Conv' op expected 3 operands, but found 2}}
   %0 = "onnx.Conv"(%x, %w) : (tensor<1x3x8x8xf32>, tensor<4x3x3x3xf32>) -> tensor<1x4x6x6xf32>
@@ -217,7 +217,7 @@ func.func @main(%x: tensor<1x3x8x8xf32>, %w: tensor<4x3x3x3xf32>) {
 
 // -----
 
-// Tests that an operator of another domain says its name.
+// Tests that an operator of another domain must have a name.
 func.func @main(%x: tensor<2xf32>) {
   // expected-error @below {{'onnx.Custom' op requires attribute 'function_name'}}
   %0 = "onnx.Custom"(%x) {domain_name = "com.example"} : (tensor<2xf32>) -> tensor<2xf32>

@@ -2,8 +2,8 @@
 // RUN: divi-opt %s --emit-bytecode | divi-opt | FileCheck %s
 // RUN: divi-opt %s --divi-infer-shapes=batch=4 | FileCheck %s --check-prefix=BATCH
 
-// Tests that the text that onnx-mlir prints with --EmitONNXIR can be read, operators of older opsets that divi does not
-// know included, and that types follow another batch size up to those.
+// Tests that the text that onnx-mlir prints with --EmitONNXIR is parsed, including operators of older opsets that divi
+// does not know, and that types are inferred at another batch size up to those operators.
 // CHECK: module attributes {llvm.target_triple = "x86_64-unknown-linux-gnu", "onnx-mlir.symbol-postfix" = "classifier"} {
 module attributes {"onnx-mlir.symbol-postfix" = "classifier", llvm.target_triple = "x86_64-unknown-linux-gnu"} {
   // CHECK-NEXT: func.func @main_graph(%[[X:.*]]: tensor<?x3x8x8xf32> {onnx.dim_params = "0:batch", onnx.name = "image"}) -> (tensor<?x10xf32> {onnx.dim_params = "0:batch", onnx.name = "scores"}) {

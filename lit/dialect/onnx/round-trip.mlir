@@ -2,9 +2,9 @@
 // RUN: divi-opt %s | divi-opt | FileCheck %s
 // RUN: divi-opt %s --mlir-print-op-generic | divi-opt | FileCheck %s
 // RUN: divi-opt %s --emit-bytecode | divi-opt | FileCheck %s
-// Cases are modules of one file, because bytecode cannot be cut.
+// Cases are modules of one file, because bytecode cannot be split.
 
-// Tests that operators read and print in the generic form, with their properties apart from other attributes.
+// Tests operators in the generic form, with properties separate from other attributes.
 module @operators {
   func.func @main(%x: tensor<1x3x8x8xf32> {onnx.name = "x"}) -> (tensor<1x4x4x4xf32> {onnx.name = "y"}) {
     %w = onnx.Constant #divi.external<"model.onnx", offset = 64, length = 432> : tensor<4x3x3x3xf32> {onnx_node_name = "w"}
@@ -24,7 +24,7 @@ module @operators {
 
 // -----
 
-// Tests that constants print in the shortest form that says what they are.
+// Tests that constants are printed in the shortest unambiguous form.
 module @constants {
   func.func @main() {
     %0 = onnx.Constant dense<[5, -5]> : tensor<2xi64>
@@ -64,7 +64,7 @@ module @constants {
 
 // -----
 
-// Tests that the operators with a syntax of their own read and print in it.
+// Tests operators with custom assembly formats.
 module @syntax {
   func.func @returns(%x: tensor<?xf32>, %s: tensor<2xi64>) -> (tensor<?xf32>, tensor<?x?xi32>) {
     %0 = onnx.ConstantOfShape(%s) {value = dense<3> : tensor<1xi32>} : (tensor<2xi64>) -> tensor<?x?xi32>
@@ -83,7 +83,7 @@ module @syntax {
 
 // -----
 
-// Tests that subgraphs are regions, which may use what is around them.
+// Tests that subgraphs are regions, which may use values from outside.
 module @regions {
   func.func @main(%c: tensor<i1>, %x: tensor<2xf32>) -> tensor<2xf32> {
     %0 = "onnx.If"(%c) ({
@@ -105,7 +105,7 @@ module @regions {
 
 // -----
 
-// Tests that strings, sequences and optionals are types.
+// Tests the types of strings, sequences and optionals.
 module @types {
   func.func private @main(tensor<2x!onnx.String>, !onnx.Seq<tensor<?xf32>>, !onnx.Opt<!onnx.Seq<tensor<*xi64>>>)
 }
@@ -114,7 +114,7 @@ module @types {
 
 // -----
 
-// Tests that operators that divi does not know are carried along with everything they have.
+// Tests that unknown operators are preserved completely.
 module @unknown {
   func.func @main(%x: tensor<2xf32>) -> tensor<?xf32> {
     %0:2 = "onnx.FancyNewOp"(%x) ({
@@ -131,7 +131,7 @@ module @unknown {
 
 // -----
 
-// Tests that results that nobody asks for are there with type none, and that types may say less than inference knows.
+// Tests that absent results have type none, and that types may be less precise than inference.
 module @optional {
   func.func @main(%x: tensor<1x1x4x4xf32>, %l: tensor<3xi64>, %s: tensor<2xi64>) {
     %0:2 = "onnx.MaxPool"(%x) <{kernel_shape = [2, 2]}> : (tensor<1x1x4x4xf32>) -> (tensor<*xf32>, none)
@@ -143,7 +143,7 @@ module @optional {
 // CHECK: "onnx.MaxPool"(%{{.*}}) <{{{.*}}kernel_shape = [2, 2]{{.*}}}> : (tensor<1x1x4x4xf32>) -> (tensor<*xf32>, none)
 // CHECK: "onnx.Split"(%{{.*}}, %{{.*}}) <{axis = 0 : si64}> : (tensor<3xi64>, tensor<2xi64>) -> (tensor<?xi64>, tensor<?xi64>)
 
-// Tests that the bytes of a resource survive.
+// Tests that the bytes of a resource are preserved.
 {-#
   dialect_resources: {
     builtin: {

@@ -1,6 +1,6 @@
 //! Interface of compiler back ends, one for each kind of device.
 //!
-//! A back end decides which nodes a device can run ([`TargetBackend::supports`]), which both planning and code generation ask, and
+//! A back end decides which nodes a device can run ([`TargetBackend::supports`], used by both planning and code generation) and
 //! compiles stages into executables that the driver of the same kind loads.
 
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
     graph::{Graph, Node, Value},
     host::HostModule,
     layout::StageLayouts,
-    slow::SlowNode,
+    slow_operators::SlowNode,
 };
 use divi_cost::device::Kind;
 use divi_onnx::Op;
@@ -17,7 +17,7 @@ use std::fmt;
 
 /// Compiler back end of one kind of device.
 pub trait TargetBackend: Send + Sync {
-    /// Kind of the devices: name, memory space, default rates and form of the estimate.
+    /// Returns the kind of the devices: name, memory space, default rates and form of the cost estimate.
     fn kind(&self) -> Kind;
 
     /// Checks that code can be generated for a device.
@@ -26,29 +26,29 @@ pub trait TargetBackend: Send + Sync {
         Ok(())
     }
 
-    /// Returns true if there is code for an operator in some types.
+    /// Returns true if code can be generated for an operator with at least one combination of element types.
     fn has_operator(&self, op: Op) -> bool;
 
     /// Checks that code can be generated for a node. Its operands and results are indices of `values`.
     fn supports(&self, node: &Node, values: &[Value]) -> Result<(), Reason>;
 
-    /// Layouts of values at the boundaries of stages.
+    /// Returns the layouts that stages of this back end accept at their boundaries.
     fn boundary_layouts(&self) -> BoundaryLayouts {
         BoundaryLayouts::RowMajor
     }
 
-    /// Begins the code of the stages that a program runs on devices of this kind, which are given.
+    /// Creates a compiler for all stages of one program on devices of this kind. `devices` are the program's devices of this kind.
     fn compiler(&self, devices: &[&Device]) -> Box<dyn StageCompiler>;
 }
 
-/// Layouts that a back end can have at the boundaries of stages.
+/// Layouts that a back end accepts at stage boundaries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum BoundaryLayouts {
-    /// Prefers blocked images where its kernels compute with them, and assigns their layouts: back ends of this crate.
+    /// Any layout, and assigns blocked layouts (NCHWc) where its kernels prefer them. Only for back ends of this crate.
     Assigned,
-    /// Reads and writes any layout that another back end has assigned: back ends of this crate.
+    /// Any layout that another back end has assigned. Only for back ends of this crate.
     Any,
-    /// Reads and writes row-major tensors alone.
+    /// Row-major tensors only.
     RowMajor,
 }
 
@@ -57,46 +57,52 @@ pub trait StageCompiler {
     /// Compiles a stage.
     fn compile(&mut self, stage: StageInput<'_>, host: &mut HostModule) -> Result<CompiledStage, Error>;
 
-    /// Returns the code of all stages. `stages` are those that were compiled, in any order.
+    /// Returns the executables of all stages. `stages` are the results of [`Self::compile`], in any order.
     fn finish(self: Box<Self>, stages: &[&CompiledStage]) -> Result<Vec<Executable>, Error>;
 }
 
 /// A stage to compile.
 pub struct StageInput<'a> {
+    /// Name of the stage.
     pub name: &'a str,
+    /// Device that runs the stage.
     pub device: &'a Device,
+    /// Operators of the stage.
     pub graph: Graph,
+    /// Layouts assigned so far at the stage boundary.
     pub(crate) layouts: &'a StageLayouts,
-    /// Outputs that only copies to memory of other devices read.
+    /// For each output, true if it is read only by transfers to the memory of other devices.
     pub(crate) is_streamed: &'a [bool],
 }
 
 /// A compiled stage.
 pub struct CompiledStage {
-    /// Bytes of memory that its calls share.
+    /// Size in bytes of the arena that the calls share.
     pub arena: u64,
+    /// Calls of kernels, in topological order.
     pub calls: Vec<Call>,
     /// Payload for the driver of the device.
     pub payload: serde_json::Value,
-    /// Constants of the bundle that the driver reads, besides those of calls ([`HostModule::constant`]).
+    /// Constants of the bundle that the driver reads in addition to those of calls ([`HostModule::constant`]).
     pub constants: Vec<usize>,
+    /// Executable that contains the code of the stage.
     pub code: Code,
     pub(crate) layouts: StageLayouts,
     pub(crate) slow: Vec<SlowNode>,
 }
 
-/// Executable that has the code of a stage.
+/// Executable that contains the code of a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {
-    /// The host's.
+    /// The shared object of the host.
     Host,
-    /// One of those that [`StageCompiler::finish`] returns, by index.
+    /// Index into the executables that [`StageCompiler::finish`] returns.
     Own(usize),
 }
 
 impl CompiledStage {
-    /// A stage without calls, whose driver finds everything in the executable and the payload. Inputs and outputs are row-major.
-    /// `constants` are indices that [`HostModule::constant`] returned.
+    /// Creates a stage without calls, which the driver runs from the executable and the payload alone. Inputs and outputs are row-major.
+    /// `constants` are indices returned by [`HostModule::constant`].
     pub fn opaque(
         stage: &StageInput<'_>,
         executable: usize,
@@ -111,15 +117,17 @@ impl CompiledStage {
 /// Code in a format that a driver loads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Executable {
+    /// Name of the format, as the driver defines it.
     pub format: String,
     /// Name of the file in the bundle.
     pub file: String,
     /// Properties of the devices that the code is for, as the driver defines them.
     pub target: serde_json::Value,
+    /// Contents of the file.
     pub bytes: Vec<u8>,
 }
 
-/// Reason why a device cannot run a node, and a remedy where there is one.
+/// Reason why a device cannot run a node, with a remedy if there is one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Reason(pub String);
 

@@ -1,8 +1,8 @@
 //! Layout assignment at stage boundaries.
 //!
-//! CPUs compute with images in blocks (NCHWc). A value that goes from stage to stage stays in blocks wherever a CPU writes or reads it:
-//! other CPUs read it so, and GPUs reorder it in microseconds. Inputs and outputs of the model are row-major, and so are values that are
-//! sliced or gathered along the batch.
+//! CPU kernels compute with blocked images (NCHWc). A value that is passed between stages stays blocked wherever a CPU stage writes or
+//! reads it: CPU stages use it directly, and GPUs reorder it in microseconds. Inputs and outputs of the model, and values that are
+//! sliced or gathered along the batch, are row-major.
 
 #[cfg(test)]
 mod tests;
@@ -14,19 +14,19 @@ use crate::{
 use divi_cost::device::MemorySpace;
 use divi_runtime::bundle::{Action, Step, Tensor};
 
-/// Layouts of the values of a program. A value, its copies on other devices, and the inputs and outputs of stages that it is have one.
+/// Layouts of the values of a program. A value, its copies on other devices, and the stage inputs and outputs bound to it share one layout.
 pub(crate) struct LayoutAssignment {
-    /// For each value and each input or output of a stage ("end"), another one with the same layout: a union-find forest.
+    /// Union-find forest over values and stage inputs and outputs ("ends"): the parent of each, which has the same layout.
     same: Vec<usize>,
-    /// Layouts; only those of roots are valid.
+    /// Layout of each equivalence class; only entries of roots are valid.
     layouts: Vec<Layout>,
     /// First input, first output and one past the last output of each stage.
     stages: Vec<[usize; 3]>,
 }
 
 impl LayoutAssignment {
-    /// Assigns row-major layouts wherever no other is possible: at the model's inputs and outputs, at slices and gathers, and at stages of
-    /// devices that do not accept blocked ones.
+    /// Assigns row-major layouts wherever no other is possible: to inputs and outputs of the model, constants, operands and results of
+    /// slices and gathers, and at boundaries of stages on devices that do not accept blocked layouts.
     pub(crate) fn of(program: &Program, accepts_blocked: &dyn Fn(usize) -> bool) -> Self {
         let mut count = program.values.len();
         let mut stages = vec![];
@@ -67,7 +67,7 @@ impl LayoutAssignment {
         for (value, _) in program.values.iter().enumerate().filter(|(_, value)| value.constant.is_some()) {
             assignment.set(value, Layout::RowMajor);
         }
-        // A stage assigns all of its layouts at once, and might assign two to one value.
+        // A stage assigns each of its ends independently: if two of them are one value, their layouts could differ.
         for stage in 0..assignment.stages.len() {
             let [first, _, end] = assignment.stages[stage];
             let mut roots: Vec<_> = (first..end).map(|end| assignment.root(end)).collect();
@@ -78,19 +78,20 @@ impl LayoutAssignment {
         assignment
     }
 
-    /// The layout of a value of the program.
+    /// Returns the layout of a value of the program.
     pub(crate) fn layout(&self, value: usize) -> Layout {
         self.layouts[self.root(value)]
     }
 
-    pub(crate) fn ends(&self, stage: usize) -> StageLayouts {
+    /// Returns the layouts assigned so far to the inputs and outputs of a stage.
+    pub(crate) fn stage_layouts(&self, stage: usize) -> StageLayouts {
         let [inputs, outputs, end] = self.stages[stage];
         let layouts = |range: std::ops::Range<usize>| range.map(|end| self.layout(end)).collect();
         StageLayouts { inputs: layouts(inputs..outputs), outputs: layouts(outputs..end) }
     }
 
-    /// Assigns the layouts that a stage was compiled with. The error is a layout that was assigned before, and is another one now.
-    pub(crate) fn settle(&mut self, stage: usize, ends: &StageLayouts) -> Result<(), ()> {
+    /// Assigns the layouts that a stage was compiled with. Fails if one of them contradicts an earlier assignment.
+    pub(crate) fn assign_stage(&mut self, stage: usize, ends: &StageLayouts) -> Result<(), ()> {
         let [first, ..] = self.stages[stage];
         let layouts = ends.inputs.iter().chain(&ends.outputs);
         for (end, &layout) in (first..).zip(layouts) {
@@ -125,8 +126,8 @@ impl LayoutAssignment {
     }
 }
 
-/// Returns for each output of each stage whether only copies to memory of other devices read it. `memory` returns the memory space of a
-/// device.
+/// Returns, for each output of each stage, true if it is read only by transfers to devices with their own memory. `memory` returns the
+/// memory space of a device.
 pub(crate) fn streamed_outputs(program: &Program, memory: &dyn Fn(usize) -> MemorySpace) -> Vec<Vec<bool>> {
     let mut is_streamed = vec![true; program.values.len()];
     let has_own_memory = |value: usize| memory(program.values[value].device) == MemorySpace::Device;
@@ -137,7 +138,7 @@ pub(crate) fn streamed_outputs(program: &Program, memory: &dyn Fn(usize) -> Memo
         }
     }
     program.outputs.iter().for_each(|port| is_streamed[port.value] = false);
-    // A stage that runs several times has several values at each end.
+    // A stage that is launched several times binds several values to each output.
     let mut stages: Vec<_> = program.stages.iter().map(|stage| vec![true; stage.graph.outputs.len()]).collect();
     for Step { action, .. } in &program.steps {
         if let Action::Launch { stage, outputs, .. } = action {
@@ -147,10 +148,10 @@ pub(crate) fn streamed_outputs(program: &Program, memory: &dyn Fn(usize) -> Memo
     stages
 }
 
-/// Sets the layout of a tensor of the bundle, which is described as a row-major one.
+/// Sets layout and size of a row-major tensor description of the bundle.
 pub(crate) fn describe(layout: Layout, tensor: &mut Tensor) {
     if let Layout::Blocked(blocked) = layout {
-        tensor.layout = blocked.described();
+        tensor.layout = blocked.to_bundle();
         tensor.bytes = blocked.elements() as u64 * 4;
     }
 }

@@ -1,4 +1,4 @@
-//! From a program to a bundle: constant subgraphs are folded, then everything is compiled.
+//! Writes a bundle: folds the constant subgraphs of a program, then compiles it.
 
 use crate::{
     compile::compile,
@@ -8,8 +8,8 @@ use crate::{
 };
 use std::path::Path;
 
-/// Compiles a program into an empty folder and folds constant subgraphs. Returns warnings: constants that could not be folded,
-/// operators without a fast kernel.
+/// Folds the constant subgraphs of a program and compiles it into an empty folder. Returns warnings about constants that could not be
+/// folded and operators without a fast kernel.
 pub fn write(mut program: Program, folder: &Path, options: &Options<'_>) -> Result<Vec<String>, Error> {
     let folded = folding::fold(&mut program, folder, options);
     let own = folded.as_ref().ok().and_then(Option::as_ref);
@@ -32,7 +32,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn constants_that_are_equal_keep_their_places() {
+    fn equal_constants_are_stored_once() {
         let bytes = [0_f32, 0.0, 5.0].map(|number| Expression::bytes(&number.to_le_bytes()));
         let value = |i: usize, dtype| Value {
             name: format!("v{i}"),

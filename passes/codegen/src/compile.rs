@@ -1,4 +1,4 @@
-//! Compilation of a program as it is into a bundle: layout assignment, stages by the back ends of their devices, files.
+//! Compilation of a program into a bundle: assigns layouts, compiles stages with the back ends of their devices, writes the files.
 
 use crate::{
     backend::{BoundaryLayouts, Code, CompiledStage, Executable, StageCompiler, StageInput, TargetBackend},
@@ -9,7 +9,7 @@ use crate::{
     host::HostModule,
     machine_code,
     program::{Options, Program, StageProgram, tensor},
-    slow::SlowOperators,
+    slow_operators::SlowOperators,
 };
 use divi_cost::device::{self, MemorySpace};
 use divi_runtime::{
@@ -18,20 +18,20 @@ use divi_runtime::{
 };
 use std::{cmp::Reverse, fs, path::Path};
 
-/// Index of the executable of the host. Those of back ends are behind it.
+/// Index of the executable of the host. Executables of back ends follow it.
 const HOST_EXECUTABLE: usize = 0;
 
-/// Compiles a program as it is.
+/// Compiles a program without folding constants. Returns the operators that have no fast kernel.
 pub(crate) fn compile(mut program: Program, folder: &Path, options: &Options<'_>) -> Result<SlowOperators, Error> {
     let mut host = HostModule::new(&options.target);
-    // The pool has equal constants once, so places change.
+    // The pool merges equal constants, so indices change.
     let constants = std::mem::take(&mut program.constants).into_iter();
-    let places: Vec<_> = constants.map(|(expression, bytes)| host.pool.constant(expression, bytes)).collect();
+    let indices: Vec<_> = constants.map(|(expression, bytes)| host.pool.constant(expression, bytes)).collect();
     for value in &mut program.values {
-        value.constant = value.constant.map(|constant| places[constant]);
+        value.constant = value.constant.map(|constant| indices[constant]);
     }
     let (stages, slow, executables) = stages(&mut program, &mut host, folder, options)?;
-    let prepare = std::mem::take(&mut host.pool.prepare);
+    let prepare = std::mem::take(&mut host.pool.load_calls);
     let (constants, has_weights) = host
         .pool
         .write(folder, options.weights_folder, options.refer)
@@ -56,27 +56,27 @@ pub(crate) fn compile(mut program: Program, folder: &Path, options: &Options<'_>
         stages,
         steps: program.steps,
         sha256: String::new(),
-        is_unchecked: false,
+        lacks_extents: false,
     };
     bundle.describe_contents(folder)?;
     bundle.write(folder)?;
     Ok(slow)
 }
 
-/// A stage of the bundle without its code.
-struct Shell {
+/// Description of a stage of the bundle, without its code.
+struct StageDescription {
     name: String,
     device: usize,
     inputs: Vec<Tensor>,
     outputs: Vec<Tensor>,
     tasks: Vec<Task>,
-    /// Index of the compiler of its device's kind.
+    /// Index of the [`StageCompiler`] of its kind of device.
     compiler: usize,
 }
 
 type Compiled = (Vec<Stage>, SlowOperators, Vec<bundle::Executable>);
 
-/// Compiles the stages, writes their code, and assigns the layouts of values between them.
+/// Compiles the stages, writes their code, and assigns the layouts of values at their boundaries.
 fn stages(
     program: &mut Program,
     host: &mut HostModule,
@@ -96,11 +96,11 @@ fn stages(
         device::find(&program.devices[device].kind).map_or(MemorySpace::Host, |kind| kind.memory())
     });
     let mut stages: Vec<_> = std::mem::take(&mut program.stages).into_iter().enumerate().collect();
-    // Back ends that assign layouts come first, and of their stages the readers before the writers, since windows want halos.
+    // Stages of back ends that assign layouts are compiled first, consumers before producers: windows of consumers determine halos.
     stages.sort_by_key(|(number, stage)| (backend(stage.device).boundary_layouts(), Reverse(*number)));
     let mut compilers: Vec<(&str, Box<dyn StageCompiler>)> = vec![];
     let mut slow_operators = SlowOperators::default();
-    let mut compiled: Vec<(usize, Shell, CompiledStage)> = vec![];
+    let mut compiled: Vec<(usize, StageDescription, CompiledStage)> = vec![];
     for (number, StageProgram { name, device, graph, tasks }) in stages {
         let tensors = |ids: &[graph::Id]| -> Vec<_> { ids.iter().map(|id| tensor(&graph.values[id.0])).collect() };
         let (mut inputs, mut outputs) = (tensors(&graph.inputs), tensors(&graph.outputs));
@@ -110,17 +110,17 @@ fn stages(
             compilers.push((kind, backend(device).compiler(&devices)));
             compilers.len() - 1
         });
-        let layouts = assignment.ends(number);
+        let layouts = assignment.stage_layouts(number);
         let (device_of, is_streamed) = (&program.devices[device], &is_streamed[number][..]);
         let input = StageInput { name: &name, device: device_of, graph, layouts: &layouts, is_streamed };
         let stage = compilers[compiler].1.compile(input, host)?;
         slow_operators.add_stage(&stage.slow, &tasks.iter().map(|task| task.predicted_us).collect::<Vec<_>>());
-        assignment.settle(number, &stage.layouts).map_err(|()| {
+        assignment.assign_stage(number, &stage.layouts).map_err(|()| {
             Error::Internal(format!("stage '{name}' was compiled with another layout than it was assigned"))
         })?;
         inputs.iter_mut().zip(&stage.layouts.inputs).for_each(|(tensor, layout)| describe(*layout, tensor));
         outputs.iter_mut().zip(&stage.layouts.outputs).for_each(|(tensor, layout)| describe(*layout, tensor));
-        compiled.push((number, Shell { name, device, inputs, outputs, tasks, compiler }, stage));
+        compiled.push((number, StageDescription { name, device, inputs, outputs, tasks, compiler }, stage));
     }
     for (index, value) in program.values.iter_mut().enumerate() {
         describe(assignment.layout(index), &mut value.tensor);
@@ -131,10 +131,11 @@ fn stages(
     let mut first = vec![];
     for (index, (_, compiler)) in compilers.into_iter().enumerate() {
         first.push(executables.len());
-        let own: Vec<_> = compiled.iter().filter(|(_, shell, _)| shell.compiler == index).map(|(.., it)| it).collect();
+        let own: Vec<_> =
+            compiled.iter().filter(|(_, description, _)| description.compiler == index).map(|(.., it)| it).collect();
         let own_executables = compiler.finish(&own)?;
-        let is_there = |code: Code| !matches!(code, Code::Own(index) if index >= own_executables.len());
-        if !own.iter().all(|stage| is_there(stage.code)) {
+        let exists = |code: Code| !matches!(code, Code::Own(index) if index >= own_executables.len());
+        if !own.iter().all(|stage| exists(stage.code)) {
             return Err(Error::Internal("a stage refers to an executable that its compiler did not return".into()));
         }
         for Executable { format, file, target, bytes } in own_executables {
@@ -144,19 +145,19 @@ fn stages(
             executables.push(bundle::Executable { format, file, target });
         }
     }
-    let stage = |(_, shell, stage): (usize, Shell, CompiledStage)| {
+    let stage = |(_, description, stage): (usize, StageDescription, CompiledStage)| {
         let executable = match stage.code {
             Code::Host => HOST_EXECUTABLE,
-            Code::Own(index) => first[shell.compiler] + index,
+            Code::Own(index) => first[description.compiler] + index,
         };
-        let Shell { name, device, inputs, outputs, tasks, .. } = shell;
+        let StageDescription { name, device, inputs, outputs, tasks, .. } = description;
         let CompiledStage { arena, calls, payload, constants, .. } = stage;
         Stage { name, device, executable, payload, constants, arena, inputs, outputs, tasks, calls }
     };
     Ok((compiled.into_iter().map(stage).collect(), slow_operators, executables))
 }
 
-/// Checks that a file of an executable is one of its own, in the folder of the bundle.
+/// Checks that the file name of an executable is a plain name that no other file of the bundle has.
 fn check_file(file: &str, executables: &[bundle::Executable]) -> Result<(), Error> {
     let is_name = Path::new(file).file_name().is_some_and(|name| name == file);
     let is_taken = [WEIGHTS, DESCRIPTION].contains(&file) || executables.iter().any(|other| other.file == file);
@@ -166,10 +167,10 @@ fn check_file(file: &str, executables: &[bundle::Executable]) -> Result<(), Erro
     }
 }
 
-/// Compiles the host's code, with the stages that are part of it, into a file of the bundle.
+/// Compiles the host's kernels, including those of CPU stages, into a shared object of the bundle.
 fn host_executable(
     host: &mut HostModule,
-    compiled: &[(usize, Shell, CompiledStage)],
+    compiled: &[(usize, StageDescription, CompiledStage)],
     folder: &Path,
     options: &Options<'_>,
 ) -> Result<bundle::Executable, Error> {
@@ -179,7 +180,7 @@ fn host_executable(
     let scratch = folder.join("objects");
     fs::create_dir_all(&scratch).map_err(cannot)?;
     let stages = compiled.iter().map(|(.., stage)| stage).filter(|stage| stage.code == Code::Host);
-    let calls = stages.flat_map(|stage| &stage.calls).chain(&host.pool.prepare);
+    let calls = stages.flat_map(|stage| &stage.calls).chain(&host.pool.load_calls);
     let signatures = machine_code::signature_lines(calls.map(cpu_driver::signature));
     machine_code::compile(&mut host.kernels, target, &signatures, &scratch, &folder.join(&file))?;
     fs::remove_dir_all(&scratch).map_err(cannot)?;

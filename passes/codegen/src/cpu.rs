@@ -1,12 +1,12 @@
-//! Fast kernels for CPUs, of the operators that models spend their time with.
+//! CPU back end, with fast kernels for the operators that dominate the run time of models.
 //!
-//! Images between these kernels are in blocks ([`crate::layout`]). Operators that follow a convolution or product of matrices element by
-//! element in its task are computed with it ([`crate::epilogue`]).
+//! Images between these kernels are blocked ([`crate::layout`]). Element-wise operators after a convolution or matrix multiplication of the
+//! same task are fused as its epilogue ([`crate::epilogue`]).
 
 mod concat;
 mod conv;
-mod image;
-mod map;
+mod elementwise;
+mod epilogue_operand;
 mod matmul;
 mod pack;
 mod pool;
@@ -30,7 +30,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// Bytes of a cache line.
 const LINE: usize = 64;
 
-/// Back end of CPUs.
+/// CPU back end.
 pub(crate) struct CpuBackend;
 
 impl TargetBackend for CpuBackend {
@@ -55,7 +55,7 @@ impl TargetBackend for CpuBackend {
     }
 }
 
-/// Stages of CPUs are part of the host's code.
+/// Compiler of CPU stages, whose kernels are part of the host's executable.
 struct CpuCompiler;
 
 impl StageCompiler for CpuCompiler {
@@ -80,7 +80,7 @@ impl Hooks for CpuHooks {
             Some(CpuKernel::Pool) => pool::lower(cx, &nodes[position]),
             Some(CpuKernel::Mean) => pool::lower_global(cx, &nodes[position]),
             Some(CpuKernel::Concat) => concat::lower(cx, &nodes[position]),
-            Some(CpuKernel::Map) => map::lower(cx, nodes, position),
+            Some(CpuKernel::Map) => elementwise::lower(cx, nodes, position),
             None => Ok(None),
         }
     }
@@ -93,7 +93,7 @@ impl Hooks for CpuHooks {
         images(cx, nodes)
     }
 
-    /// Devices copy lines that are in the caches of cores at half the speed.
+    /// Requests non-temporal stores if a vector is a full cache line: DMA from lines in the cores' caches has half the bandwidth.
     fn stream(&self, cx: &mut Lowering<'_>, output: Id, layout: Layout) {
         let writes_whole_lines = cx.lanes() * 4 == LINE;
         if writes_whole_lines {
@@ -118,7 +118,7 @@ impl Hooks for CpuHooks {
     }
 }
 
-/// The values that fast kernels would read or write in blocks, if they were free to.
+/// Returns the values that fast kernels prefer to read or write blocked.
 fn images(cx: &Lowering<'_>, nodes: &[Node]) -> FxHashSet<Id> {
     let mut images = FxHashSet::default();
     for node in nodes {
@@ -129,14 +129,14 @@ fn images(cx: &Lowering<'_>, nodes: &[Node]) -> FxHashSet<Id> {
             images.extend(node.optional(0).into_iter().chain([result]));
         } else if concat::is_of_channels(cx, node) || operands().any(|id| images.contains(&id) && cx.shape(id) == shape)
         {
-            // What is computed element by element of an image is one.
+            // Element-wise operators preserve the layout.
             images.extend(operands().filter(|&id| cx.shape(id).len() == 4).chain([result]));
         }
     }
     images
 }
 
-/// The pixels that fast kernels read around each value.
+/// Returns the halos of the values that fast kernels read.
 fn wanted_halos(cx: &Lowering<'_>, nodes: &[Node]) -> FxHashMap<Id, Halo> {
     let mut halos: FxHashMap<Id, Halo> = FxHashMap::default();
     for node in nodes {
@@ -146,10 +146,10 @@ fn wanted_halos(cx: &Lowering<'_>, nodes: &[Node]) -> FxHashMap<Id, Halo> {
             continue;
         };
         let known = halos.entry(input).or_insert(Halo::NONE);
-        // Where two cannot agree, the first has its halo, and the other makes a copy.
+        // If padding values differ, the value has the halo of the first user, and the other one reads a copy.
         *known = known.union(&halo).unwrap_or(*known);
     }
-    // What is concatenated can be written in its place if it has the same halo.
+    // Operands of a concatenation can be computed in place if they have its halo.
     for node in nodes.iter().rev().filter(|node| node.op == Op::Concat) {
         let Some(&halo) = node.result(0).and_then(|result| halos.get(&result)) else { continue };
         for &input in node.inputs.iter().flatten() {

@@ -1,5 +1,7 @@
-//! Fast kernels for GPUs: tiles of convolutions and products, rows that a block of threads works on together. Vendors' libraries
-//! may do the same, where they are installed; whatever follows element by element in a task is computed with it.
+//! CUDA back end, with fast kernels: tiled convolutions and matrix multiplications, and reductions of rows by a block of threads.
+//!
+//! The driver may replace tiled kernels by vendor libraries if they are installed. Element-wise operators that follow in the same task are
+//! fused as epilogue.
 
 mod blocks;
 mod concat;
@@ -10,11 +12,13 @@ mod launch;
 mod matmul;
 mod ptx;
 mod rows;
+#[cfg(test)]
+mod tests;
 mod tile;
 
 use crate::{
     backend::{BoundaryLayouts, Code, CompiledStage, Executable, Reason, StageCompiler, StageInput, TargetBackend},
-    chain,
+    elementwise_chain,
     error::{Error, Result},
     graph::{Id, Node, Value},
     host::HostModule,
@@ -31,7 +35,7 @@ use divi_runtime::{
     drivers::cuda::{self as cuda_driver, launch::Launch},
 };
 
-/// Back end of CUDA devices.
+/// CUDA back end.
 pub(crate) struct CudaBackend;
 
 impl TargetBackend for CudaBackend {
@@ -58,7 +62,7 @@ impl TargetBackend for CudaBackend {
 
     fn compiler(&self, devices: &[&Device]) -> Box<dyn StageCompiler> {
         let mut gpus: Vec<Gpu> = vec![];
-        // Devices that code cannot be generated for have no stages.
+        // Unsupported devices have no stages.
         for gpu in devices.iter().filter_map(|device| gpu(device).ok()) {
             if !gpus.contains(&gpu) {
                 gpus.push(gpu);
@@ -78,7 +82,7 @@ impl StageCompiler for CudaCompiler {
     fn compile(&mut self, stage: StageInput<'_>, host: &mut HostModule) -> std::result::Result<CompiledStage, Error> {
         let gpu = gpu(stage.device)?;
         let executable = self.gpus.iter().position(|known| *known == gpu).ok_or_else(|| {
-            Error::Internal(format!("stage '{}' is on a device that is not one of the program's", stage.name))
+            Error::Internal(format!("stage '{}' is on a device that is not part of the program", stage.name))
         })?;
         let boundary = stage.boundary();
         let simt = Simt { kernels: &mut self.kernels, payload: launch::payload };
@@ -103,12 +107,12 @@ impl StageCompiler for CudaCompiler {
 /// Returns the architecture that code for a device is generated for.
 fn gpu(device: &Device) -> std::result::Result<Gpu, Error> {
     let arch = device.arch.as_ref().ok_or_else(|| {
-        Error::Target(format!("device '{}' does not say which GPU it is: give its arch, as sm_90", device.id))
+        Error::Target(format!("device '{}' has no GPU architecture; set 'arch', for example to sm_90", device.id))
     })?;
     Gpu::named(arch)
 }
 
-/// Lowering hooks of CUDA devices.
+/// Lowering hooks of the CUDA back end.
 pub(crate) struct CudaHooks;
 
 impl Hooks for CudaHooks {
@@ -121,7 +125,7 @@ impl Hooks for CudaHooks {
             Some(CudaKernel::LayerNormalization) => rows::layer_normalization(cx, node),
             Some(CudaKernel::Mean) => rows::mean(cx, node),
             Some(CudaKernel::Concat) => concat::lower(cx, node, nodes.len()),
-            Some(CudaKernel::Map) => chain::lower(cx, nodes, position),
+            Some(CudaKernel::Map) => elementwise_chain::lower(cx, nodes, position),
             None => Ok(None),
         }
     }

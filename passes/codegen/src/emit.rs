@@ -1,7 +1,9 @@
-//! Kernels in the making: operations of `scf`, `arith`, `math`, `vector` and `llvm` (for memory), appended one by one.
+//! IR builder for kernels in the dialects `scf`, `arith`, `math`, `vector` and `llvm` (for memory).
 //!
-//! Counters and offsets are `i64`. Buffers are pointers, elements are addressed by index. What is loaded has the type that
-//! is computed with: `i1` for `bool`, `f32` for `float16` and `bfloat16`, the type itself for all others.
+//! Counters and offsets are `i64`. Buffers are pointers; elements are addressed by index. A load converts an element to the type that
+//! kernels compute with: `i1` for `bool`, `f32` for `float16` and `bfloat16`, the stored type for all others.
+//!
+//! Methods of [`Builder`] append operations to the current block and return their results.
 
 mod arithmetic;
 mod control;
@@ -14,38 +16,40 @@ mod vector;
 
 pub(crate) use arithmetic::Compare;
 pub(crate) use ffi::{Attribute, NamedAttribute, Operation, Region, Type, V, call};
-pub(crate) use function::{Form, Grid, Kernel, Signature};
+pub(crate) use function::{Grid, Kernel, KernelTarget, Signature};
+pub(crate) use math::Math;
 
 use divi_onnx::DType;
 use ffi::{Block, Ir};
 use std::cell::{Cell, RefCell};
 
-/// Appends operations to the block that it is at.
+/// Builder of one kernel. Appends operations at the end of the current block.
 pub(crate) struct Builder {
     ir: Ir,
     block: Cell<Block>,
-    /// Constants of the function, made once each at its beginning.
+    /// Constants at the start of the entry block, by type and bits, without duplicates.
     constants: RefCell<rustc_hash::FxHashMap<(usize, u64), V>>,
     entry: Cell<Block>,
-    /// The last constant at the function's beginning, behind which the next one goes.
+    /// Last operation inserted at the start of the entry block; the next one follows it.
     last_constant: Cell<Option<Operation>>,
-    form: Form,
-    /// Bytes of the memory that the threads of a GPU's block share.
+    form: KernelTarget,
+    /// Bytes of shared memory per block of a GPU.
     pub(crate) shared: Cell<u64>,
-    /// Where the kernel keeps its status, if it can fail.
+    /// Pointer to the kernel's status; `None` if it cannot fail.
     status: Cell<Option<V>>,
-    /// Buffers that whole lines are written to past the caches, and whether any was.
+    /// Buffers that [`Builder::store_aligned`] writes with non-temporal stores.
     streamed: RefCell<Vec<V>>,
+    /// True if the kernel contains a non-temporal store.
     has_streamed: Cell<bool>,
 }
 
 impl Builder {
-    /// Elements of `f32` that a register holds.
+    /// Returns the number of `f32` lanes of a vector register.
     pub(crate) fn lanes(&self) -> usize {
         self.form.lanes
     }
 
-    /// Returns true if a GPU's thread runs it, and neighbours are other threads'.
+    /// Returns true if the kernel is for a SIMT device, where each thread computes single elements.
     pub(crate) fn is_simt(&self) -> bool {
         self.form.grid.is_some()
     }
@@ -64,7 +68,7 @@ impl Builder {
         self.ir.f16()
     }
 
-    /// Signless integers of any width.
+    /// Returns a signless integer type.
     pub(crate) fn int(&self, bits: u32) -> Type {
         self.ir.int(bits)
     }
@@ -81,12 +85,12 @@ impl Builder {
         self.parsed_type("!llvm.ptr")
     }
 
-    /// A register's worth of elements, or any other number of them.
+    /// Returns a vector type with any number of lanes.
     pub(crate) fn vector_of(&self, lanes: usize, element: Type) -> Type {
         element.vector(lanes)
     }
 
-    /// The type that elements are computed with.
+    /// Returns the type that kernels compute elements with.
     pub(crate) fn computed(&self, dtype: DType) -> Type {
         match dtype {
             DType::F32 | DType::F16 | DType::BF16 => self.f32(),
@@ -100,12 +104,12 @@ impl Builder {
         value.r#type()
     }
 
-    /// A scalar's type, or that of a vector's elements.
+    /// Returns the element type of a vector type; scalar types are returned as they are.
     pub(crate) fn element_of(&self, ty: Type) -> Type {
         ty.element()
     }
 
-    /// How many elements a vector has; `None` for scalars.
+    /// Returns the number of lanes of a vector type; `None` for scalars.
     pub(crate) fn lanes_of(&self, ty: Type) -> Option<usize> {
         ty.lanes()
     }
@@ -114,12 +118,12 @@ impl Builder {
         ty.element().is_float()
     }
 
-    /// The width of an integer or floating-point type.
+    /// Returns the width in bits of the element type.
     pub(crate) fn bits(&self, ty: Type) -> u32 {
         ty.element().bits()
     }
 
-    /// A type with other elements: a vector of as many, or a scalar.
+    /// Returns a type of the same lanes with another element type.
     pub(crate) fn with_element(&self, ty: Type, element: Type) -> Type {
         self.lanes_of(ty).map_or(element, |lanes| self.vector_of(lanes, element))
     }
@@ -176,6 +180,7 @@ impl Builder {
 
     // --- Constants --------------------------------------------------------------------------------------------------
 
+    /// Returns the constant of a type with these bits; inserts it at the start of the entry block if it is new.
     fn constant(&self, ty: Type, bits: u64, attribute: impl FnOnce() -> Attribute) -> V {
         if let Some(&value) = self.constants.borrow().get(&(ty.id(), bits)) {
             return value;
@@ -188,22 +193,22 @@ impl Builder {
         value
     }
 
-    /// An `i64`.
+    /// Returns an `i64` constant.
     pub(crate) fn index(&self, value: i64) -> V {
         self.integer(value, self.i64())
     }
 
-    /// An integer of a type, or a vector with all elements the same.
+    /// Returns an integer constant of a type; a splat for vectors.
     pub(crate) fn integer(&self, value: i64, ty: Type) -> V {
         self.constant(ty, value as u64, || self.ir.integer(ty, value))
     }
 
-    /// A floating-point number of a type, or a vector with all elements the same.
+    /// Returns a floating-point constant of a type; a splat for vectors.
     pub(crate) fn float(&self, value: f64, ty: Type) -> V {
         self.constant(ty, value.to_bits(), || self.ir.float(ty, value))
     }
 
-    /// A number of a type of either kind.
+    /// Returns a constant of an integer or floating-point type.
     pub(crate) fn number(&self, value: f64, ty: Type) -> V {
         if self.is_float(ty) { self.float(value, ty) } else { self.integer(value as i64, ty) }
     }

@@ -1,4 +1,4 @@
-//! What is computed of each element behind a kernel's main work: bias, activation, residual.
+//! Epilogues: element-wise operators (bias, activation, residual) that are fused into the kernel that computes their operand.
 
 use crate::{
     emit::{Builder, V},
@@ -9,7 +9,7 @@ use crate::{
 use divi_onnx::{DType, Op};
 use divi_runtime::prepare::Expression;
 
-/// A function of `f32` elements.
+/// An element-wise function of `f32`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Function {
     Add,
@@ -35,26 +35,29 @@ pub(crate) enum Function {
     Square,
 }
 
-/// What a step computes with.
+/// Argument of a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Argument {
-    /// What the kernel has computed.
+    /// Result of the kernel before the epilogue.
     Start,
-    /// The result of an earlier step.
+    /// Result of an earlier step.
     Step(usize),
-    /// The element of another tensor at the same place.
+    /// Corresponding element of an operand, which may be broadcast.
     Operand(usize),
+    /// Constant.
     Number(f64),
 }
 
-/// Steps, the last of which has the result.
+/// Straight-line program of an epilogue. The last step yields the result; without steps, the result is [`Argument::Start`].
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Program {
+pub(crate) struct FusedEpilogue {
+    /// Tensors that the steps read, without duplicates.
     pub(crate) operands: Vec<Id>,
     steps: Vec<(Function, Vec<Argument>)>,
 }
 
-impl Program {
+impl FusedEpilogue {
+    /// Returns an operand as an argument; adds it if it is new.
     fn operand(&mut self, id: Id) -> Argument {
         let index = self.operands.iter().position(|&known| known == id).unwrap_or_else(|| {
             self.operands.push(id);
@@ -63,9 +66,9 @@ impl Program {
         Argument::Operand(index)
     }
 
-    /// The tensor that the first step adds to what the kernel has computed, if `accept` says that the kernel can add it itself, and
-    /// the program that is left then.
-    pub(crate) fn split_sum(&self, accept: impl Fn(Id) -> bool) -> Option<(Id, Self)> {
+    /// Splits off a first step that adds an operand to [`Argument::Start`], if `accept` returns true for the operand and no other step
+    /// reads either. Returns the operand and the remaining epilogue.
+    pub(crate) fn split_bias(&self, accept: impl Fn(Id) -> bool) -> Option<(Id, Self)> {
         use Argument::{Operand, Start, Step};
         let ((Function::Add, sum), rest) = self.steps.split_first()? else { return None };
         let (&[Start, Operand(addend)] | &[Operand(addend), Start]) = &sum[..] else { return None };
@@ -85,9 +88,9 @@ impl Program {
         Some((id, left))
     }
 
-    /// What libraries can compute with a product: a sum with another tensor, if there is one, and whether what is below zero
-    /// becomes that. `None` if it is anything else.
-    pub(crate) fn as_epilogue(&self) -> Option<(Option<Id>, bool)> {
+    /// Returns the epilogue in the form of the epilogues of BLAS libraries: an optional addend, and true if a ReLU follows. `None` if the
+    /// epilogue has another form.
+    pub(crate) fn as_library_epilogue(&self) -> Option<(Option<Id>, bool)> {
         use Argument::{Operand, Start, Step};
         match &self.steps[..] {
             [] => Some((None, false)),
@@ -103,7 +106,7 @@ impl Program {
         }
     }
 
-    /// The result for an element, or for a vector of them.
+    /// Emits the epilogue for an element or a vector of elements. Returns the result.
     pub(crate) fn emit(&self, b: &Builder, start: V, operands: &[V]) -> V {
         let mut results: Vec<V> = vec![];
         for (function, arguments) in &self.steps {
@@ -163,34 +166,35 @@ impl Function {
     }
 }
 
-/// Whether a kernel can read an operand beside its result.
+/// Predicate: returns true if the epilogue of a kernel can read an operand.
 pub(crate) type Accept<'a> = &'a dyn Fn(&Lowering<'_>, Id) -> bool;
 
-/// The longest run of nodes behind a value, of its task, that can be computed with it: how many, the program, and the result
-/// that others read. Every other result of the run, and the value itself, is read inside of it alone.
-pub(crate) fn absorb(
+/// Finds the longest sequence of nodes after the definition of `start`, in the same task, that can be fused into its epilogue. Returns
+/// the number of nodes, the epilogue, and its result. `start` and all other results of the sequence have no uses outside of it.
+pub(crate) fn fuse_epilogue(
     cx: &mut Lowering<'_>,
     nodes: &[Node],
     from: usize,
     start: Id,
     accept: Accept<'_>,
-) -> (usize, Program, Id) {
+) -> (usize, FusedEpilogue, Id) {
     let task = nodes.get(from.wrapping_sub(1)).map(|node| node.task);
     run(cx, nodes, from, task, start, true, accept)
 }
 
-/// As [`absorb`], for a value that others may read as well.
-pub(crate) fn absorb_chain(
+/// As [`fuse_epilogue`], but `start` may have other uses.
+pub(crate) fn fuse_chain(
     cx: &mut Lowering<'_>,
     nodes: &[Node],
     from: usize,
     start: Id,
     accept: Accept<'_>,
-) -> (usize, Program, Id) {
+) -> (usize, FusedEpilogue, Id) {
     let task = nodes.get(from).map(|node| node.task);
     run(cx, nodes, from, task, start, false, accept)
 }
 
+/// Common part of [`fuse_epilogue`] (`owns_start`) and [`fuse_chain`]: scans the nodes of a task from a position on.
 fn run(
     cx: &mut Lowering<'_>,
     nodes: &[Node],
@@ -199,44 +203,49 @@ fn run(
     start: Id,
     owns_start: bool,
     accept: Accept<'_>,
-) -> (usize, Program, Id) {
+) -> (usize, FusedEpilogue, Id) {
     let shape = cx.shape(start).to_vec();
-    let mut program = Program::default();
+    let mut fused = FusedEpilogue::default();
     let mut inside = vec![(start, Argument::Start)];
-    let mut best = (0, Program::default(), start);
+    let mut best = (0, FusedEpilogue::default(), start);
     for (position, node) in nodes.iter().enumerate().skip(from) {
         let is_same_task = Some(node.task) == task;
         let Some(result) = node.result(0).filter(|&result| is_same_task && cx.shape(result) == shape) else { break };
         if cx.dtype(result) != DType::F32 || node.outputs.iter().skip(1).any(Option::is_some) {
             break;
         }
-        let Ok(Some(())) = append(cx, &mut program, node, &inside) else { break };
-        if !program.operands.iter().all(|&id| accept(cx, id)) {
+        let Ok(Some(())) = append(cx, &mut fused, node, &inside) else { break };
+        if !fused.operands.iter().all(|&id| accept(cx, id)) {
             break;
         }
-        inside.push((result, Argument::Step(program.steps.len() - 1)));
+        inside.push((result, Argument::Step(fused.steps.len() - 1)));
         let first = usize::from(!owns_start);
         let is_inner = |&(id, _): &(Id, Argument)| id == result || cx.is_read_only_by(id, from..position + 1);
         if inside[first..].iter().all(is_inner) {
-            best = (position + 1 - from, program.clone(), result);
+            best = (position + 1 - from, fused.clone(), result);
         }
     }
     best
 }
 
 fn is_batch_normalization(op: Op) -> bool {
-    op.exported() == Op::BatchNormalization
+    op.onnx_op() == Op::BatchNormalization
 }
 
-/// Adds a node's steps; `None` if it is not made of functions of elements, or reads nothing of what is inside.
-fn append(cx: &mut Lowering<'_>, program: &mut Program, node: &Node, inside: &[(Id, Argument)]) -> Result<Option<()>> {
+/// Appends the steps of a node; `None` if it is not element-wise or reads no value of `inside`.
+fn append(
+    cx: &mut Lowering<'_>,
+    fused: &mut FusedEpilogue,
+    node: &Node,
+    inside: &[(Id, Argument)],
+) -> Result<Option<()>> {
     if !node.inputs.iter().flatten().any(|input| inside.iter().any(|(id, _)| id == input)) {
         return Ok(None);
     }
     let attributes = node.attributes();
     let number = |name: &str, default: f64| Ok(attributes.float(name)?.map_or(default, f64::from));
     if is_batch_normalization(node.op) {
-        return normalization(cx, program, node, inside);
+        return normalization(cx, fused, node, inside);
     }
     let function = match node.op {
         Op::Add => Function::Add,
@@ -282,23 +291,23 @@ fn append(cx: &mut Lowering<'_>, program: &mut Program, node: &Node, inside: &[(
         }
         arguments.push(match inside.iter().find(|(known, _)| *known == id) {
             Some(&(_, argument)) => argument,
-            None => scalar(cx, id).map_or_else(|| program.operand(id), Argument::Number),
+            None => scalar(cx, id).map_or_else(|| fused.operand(id), Argument::Number),
         });
     }
-    program.steps.push((function, arguments));
+    fused.steps.push((function, arguments));
     Ok(Some(()))
 }
 
-/// `BatchNormalization` with constants: a product and a sum by channel.
+/// Appends a BatchNormalization with constant parameters as a multiplication and an addition per channel.
 fn normalization(
     cx: &mut Lowering<'_>,
-    program: &mut Program,
+    fused: &mut FusedEpilogue,
     node: &Node,
     inside: &[(Id, Argument)],
 ) -> Result<Option<()>> {
     let start = node.input(0)?;
     let Some(&(_, argument)) = inside.iter().find(|(id, _)| *id == start) else { return Ok(None) };
-    let Some((factor, shift)) = affine(cx, node, None)? else { return Ok(None) };
+    let Some((factor, shift)) = batch_norm_affine(cx, node, None)? else { return Ok(None) };
     let rank = cx.shape(start).len();
     let channels = cx.count(node.input(1)?);
     let mut shape = vec![1; rank];
@@ -306,16 +315,17 @@ fn normalization(
     *axis = channels;
     let factor = cx.constant(DType::F32, &shape, factor);
     let shift = cx.constant(DType::F32, &shape, shift);
-    let factor = program.operand(factor);
-    program.steps.push((Function::Mul, vec![argument, factor]));
-    let scaled = Argument::Step(program.steps.len() - 1);
-    let shift = program.operand(shift);
-    program.steps.push((Function::Add, vec![scaled, shift]));
+    let factor = fused.operand(factor);
+    fused.steps.push((Function::Mul, vec![argument, factor]));
+    let scaled = Argument::Step(fused.steps.len() - 1);
+    let shift = fused.operand(shift);
+    fused.steps.push((Function::Add, vec![scaled, shift]));
     Ok(Some(()))
 }
 
-/// The BatchNormalization of the same task that alone reads the result of a node, behind it.
-pub(crate) fn normalization_behind<'n>(
+/// Returns the next node if it is a BatchNormalization of the same task and the only user of `result`, which the node at `position`
+/// defines.
+pub(crate) fn following_batch_norm<'n>(
     cx: &Lowering<'_>,
     nodes: &'n [Node],
     position: usize,
@@ -330,8 +340,9 @@ pub(crate) fn normalization_behind<'n>(
     })
 }
 
-/// What a BatchNormalization with constants multiplies channels with and adds to them, behind a layer with a bias.
-pub(crate) fn affine(
+/// Returns factor and shift per channel of a BatchNormalization with constant parameters, after a layer with a bias. `None` if a parameter
+/// is not constant.
+pub(crate) fn batch_norm_affine(
     cx: &Lowering<'_>,
     node: &Node,
     bias: Option<Expression>,
@@ -353,7 +364,7 @@ pub(crate) fn affine(
     Ok(Some((factor, shift)))
 }
 
-/// The number of a constant that has one.
+/// Returns the value of a constant with one element.
 fn scalar(cx: &Lowering<'_>, id: Id) -> Option<f64> {
     match cx.tensor(id)?.floats()?[..] {
         [value] => Some(value),

@@ -1,4 +1,4 @@
-//! What cannot be compiled, and why.
+//! Errors of code generation.
 
 use divi_onnx::Op;
 use std::{io, path::PathBuf};
@@ -6,34 +6,52 @@ use std::{io, path::PathBuf};
 /// Part of the messages of [`Error::Internal`].
 pub const BUG: &str = "this is a bug in divi";
 
+/// An error of code generation.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A node has no code: what is wrong and what would help.
+    /// A node cannot be compiled.
     #[error("'onnx.{op}' op{}: {message}", quoted(.name))]
-    Node { op: Op, name: String, message: String },
-    /// A stage as a whole has none.
+    Node {
+        /// Operator of the node.
+        op: Op,
+        /// Name of the node in the model; may be empty.
+        name: String,
+        /// Reason, and a remedy if there is one.
+        message: String,
+    },
+    /// A stage as a whole cannot be compiled.
     #[error("stage '{name}': {message}")]
-    Stage { name: String, message: String },
-    /// A processor that LLVM does not know, or that kernels are not written for.
+    Stage {
+        /// Name of the stage.
+        name: String,
+        /// Reason, and a remedy if there is one.
+        message: String,
+    },
+    /// A processor is unknown to LLVM or not supported by the kernels, or the linker cannot be run.
     #[error("{0}")]
     Target(String),
     /// A file cannot be written.
     #[error("cannot write '{path}': {problem}")]
-    Write { path: PathBuf, problem: io::Error },
+    Write {
+        /// Path of the file or of its folder.
+        path: PathBuf,
+        /// Error of the operating system.
+        problem: io::Error,
+    },
     /// A bundle that was just written cannot be read or run.
     #[error("{0}")]
     Bundle(String),
-    /// MLIR, LLVM, the linker or the loader refused what they were given, which is a bug in divi.
+    /// MLIR, LLVM, the linker or the loader rejected generated code, which is a bug in divi.
     #[error("{0}; {BUG}: please report it with the model")]
     Internal(String),
 }
 
-/// Returns the name of a node as messages have it: nothing if it has none.
+/// Returns the quoted name of a node with a leading space; empty if it has none.
 fn quoted(name: &str) -> String {
     if name.is_empty() { String::new() } else { format!(" '{name}'") }
 }
 
-/// An error of the runtime about a bundle that was just written.
+/// Converts an error of the runtime about a bundle that was just written.
 impl From<divi_runtime::Error> for Error {
     fn from(error: divi_runtime::Error) -> Self {
         match error {
@@ -43,10 +61,10 @@ impl From<divi_runtime::Error> for Error {
     }
 }
 
-/// What is wrong with a node, without its name: whoever calls its lowering adds that.
+/// Result of lowering a node. The error does not name the node: the caller adds its name.
 pub type Result<T> = std::result::Result<T, divi_onnx::Error>;
 
-/// A message as an error of a node.
+/// Returns an error of a node with a message.
 pub(crate) fn unsupported<T>(message: impl Into<String>) -> Result<T> {
     Err(divi_onnx::Error::new(message))
 }

@@ -1,15 +1,15 @@
-//! Constants that are computed of other constants, by whatever operators: their own kernels compute them at build time, so that
-//! they can be packed like any other weights.
+//! Constant folding: subgraphs that read only constants are compiled and run at build time, so that their results can be packed like
+//! other weights.
 //!
-//! Weights that come from a seed are made at load, so what is computed of those is computed at load, too.
+//! Random weights are generated from a seed at load, so subgraphs that read them are not folded, but computed at load as well.
 
 use crate::{
     backends,
     compile::compile,
-    constants,
     error::Error,
     graph::{Constant, Graph, Id, Node},
     program::{Options, Program, StageProgram, tensor},
+    rearranged_constants,
     target::Target,
 };
 use divi_onnx::Tensor;
@@ -25,20 +25,21 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Values up to this size are always computed at build time; larger ones, if they are not much larger than what they are made of.
-const SMALL: u64 = 16 << 20;
-const MOST_GROWTH: u64 = 4;
+/// Results of up to this many bytes are always folded.
+const MAX_SMALL_BYTES: u64 = 16 << 20;
+/// Larger results are folded if they have at most this many times the bytes of the constants that they are computed from.
+const MAX_GROWTH: u64 = 4;
 
-/// Constants up to this size keep their elements at hand: shapes, scales and the like.
-const LOOKED_INTO: usize = 4096;
+/// Folded constants of up to this many bytes, such as shapes and scales, keep a tensor that lowering can inspect.
+const MAX_INSPECTED_BYTES: usize = 4096;
 
-/// Files of the values until the bundle is written.
+/// Temporary folder with the folded values; removed on drop, when the bundle is written.
 pub(crate) struct Folded {
     folder: PathBuf,
 }
 
 impl Folded {
-    /// True if a path is one of these values', which a bundle must not refer to.
+    /// Returns true if a path is in the temporary folder, so that a bundle must not refer to it.
     pub(crate) fn has(&self, path: &str) -> bool {
         Path::new(path).starts_with(&self.folder)
     }
@@ -46,51 +47,51 @@ impl Folded {
 
 impl Drop for Folded {
     fn drop(&mut self) {
-        // Leftovers are in a folder that is not finished.
+        // On failure, leftovers stay inside the folder of the unfinished bundle.
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
 
-/// Replaces constant subgraphs of the stages by their values. On an error the program is unchanged, and computes them at every load.
+/// Replaces constant subgraphs of the stages by their results. On an error the program is unchanged, and computes them at every load.
 pub(crate) fn fold(program: &mut Program, folder: &Path, options: &Options<'_>) -> Result<Option<Folded>, Error> {
-    let cones: Vec<_> = program.stages.iter().map(|stage| Cone::of(&stage.graph)).collect();
-    if cones.iter().all(|cone| cone.wanted.is_empty()) {
+    let subgraphs: Vec<_> = program.stages.iter().map(|stage| ConstantSubgraph::of(&stage.graph)).collect();
+    if subgraphs.iter().all(|subgraph| subgraph.results.is_empty()) {
         return Ok(None);
     }
     let cannot = |problem| Error::Write { path: folder.to_owned(), problem };
     let folded = Folded { folder: fs::canonicalize(folder).map_err(cannot)?.join("folded") };
     fs::create_dir_all(&folded.folder).map_err(cannot)?;
-    let values = evaluate(program, &cones, &folded.folder, options)?;
+    let values = evaluate(program, &subgraphs, &folded.folder, options)?;
     let mut values = values.into_iter();
-    for (stage, cone) in program.stages.iter_mut().zip(&cones) {
-        for (&id, constant) in cone.wanted.iter().zip(values.by_ref()) {
+    for (stage, subgraph) in program.stages.iter_mut().zip(&subgraphs) {
+        for (&id, constant) in subgraph.results.iter().zip(values.by_ref()) {
             stage.graph.values[id.0].constant = Some(constant);
         }
-        cone.remove_from(&mut stage.graph);
+        subgraph.remove_from(&mut stage.graph);
     }
     Ok(Some(folded))
 }
 
-/// The part of a graph that reads constants alone.
+/// Subgraph that reads only constants.
 #[derive(Default)]
-struct Cone {
-    /// Positions of nodes.
+struct ConstantSubgraph {
+    /// Positions of its nodes.
     nodes: FxHashSet<usize>,
-    /// Values that others read.
-    wanted: Vec<Id>,
+    /// Results to fold: those that other nodes read.
+    results: Vec<Id>,
 }
 
-/// A value that is made of constants.
+/// A value that is computed from constants only.
 struct Derived {
-    /// True if more is done than to arrange the elements of one constant.
+    /// False if its nodes only rearrange the elements of one constant.
     is_computed: bool,
-    /// Bytes that it is made of.
+    /// Total size in bytes of the constants that it is computed from.
     source_bytes: u64,
 }
 
-impl Cone {
+impl ConstantSubgraph {
     fn of(graph: &Graph) -> Self {
-        let mut cone = Self::default();
+        let mut subgraph = Self::default();
         let mut derived: FxHashMap<Id, Derived> = FxHashMap::default();
         for (position, node) in graph.nodes.iter().enumerate() {
             let operands: Vec<_> = node.inputs.iter().flatten().copied().collect();
@@ -98,33 +99,34 @@ impl Cone {
             if operands.is_empty() || !operands.iter().all(is_ready) {
                 continue;
             }
-            let is_computed = !constants::only_arranges(node.op, graph.values[operands[0].0].dtype)
+            let is_computed = !rearranged_constants::is_rearrangement(node.op, graph.values[operands[0].0].dtype)
                 || operands.iter().filter_map(|id| derived.get(id)).any(|it| it.is_computed);
             let bytes = |id: &Id| derived.get(id).map_or_else(|| graph.values[id.0].bytes(), |it| it.source_bytes);
             let source_bytes = operands.iter().map(bytes).fold(0, u64::saturating_add);
-            cone.nodes.insert(position);
+            subgraph.nodes.insert(position);
             for &output in node.outputs.iter().flatten() {
                 derived.insert(output, Derived { is_computed, source_bytes });
             }
         }
         let is_wanted = |id: &Id| {
-            let fits =
-                |it: &Derived| graph.values[id.0].bytes() <= SMALL.max(it.source_bytes.saturating_mul(MOST_GROWTH));
+            let fits = |it: &Derived| {
+                graph.values[id.0].bytes() <= MAX_SMALL_BYTES.max(it.source_bytes.saturating_mul(MAX_GROWTH))
+            };
             derived.get(id).is_some_and(|it| it.is_computed && fits(it)) && graph.values[id.0].count() > 0
         };
-        let others = graph.nodes.iter().enumerate().filter(|(position, _)| !cone.nodes.contains(position));
+        let others = graph.nodes.iter().enumerate().filter(|(position, _)| !subgraph.nodes.contains(position));
         let mut seen = FxHashSet::default();
         for id in others.flat_map(|(_, node)| node.inputs.iter().flatten().copied()) {
             if is_wanted(&id) && seen.insert(id) {
-                cone.wanted.push(id);
+                subgraph.results.push(id);
             }
         }
-        cone
+        subgraph
     }
 
-    /// The nodes that the wanted values are computed by, as a graph of their own.
+    /// Returns a graph of the nodes that the results to fold depend on.
     fn graph(&self, graph: &Graph) -> Graph {
-        let mut needed: FxHashSet<Id> = self.wanted.iter().copied().collect();
+        let mut needed: FxHashSet<Id> = self.results.iter().copied().collect();
         let mut nodes: Vec<Node> = vec![];
         for (position, node) in graph.nodes.iter().enumerate().rev() {
             if self.nodes.contains(&position) && node.outputs.iter().flatten().any(|id| needed.contains(id)) {
@@ -133,13 +135,13 @@ impl Cone {
             }
         }
         nodes.reverse();
-        Graph { values: graph.values.clone(), nodes, inputs: vec![], outputs: self.wanted.clone() }
+        Graph { values: graph.values.clone(), nodes, inputs: vec![], outputs: self.results.clone() }
     }
 
-    /// Takes away the nodes that nothing needs any more.
+    /// Removes the nodes that are dead after folding.
     fn remove_from(&self, graph: &mut Graph) {
         let mut needed: FxHashSet<Id> = graph.outputs.iter().copied().collect();
-        let stored: FxHashSet<Id> = self.wanted.iter().copied().collect();
+        let stored: FxHashSet<Id> = self.results.iter().copied().collect();
         let mut kept = vec![true; graph.nodes.len()];
         for (position, node) in graph.nodes.iter().enumerate().rev() {
             let is_read = |id: &Id| needed.contains(id) && !stored.contains(id);
@@ -153,24 +155,29 @@ impl Cone {
     }
 }
 
-/// True if a value is a constant whose bytes are there when the bundle is built.
+/// Returns true if a value is a constant whose bytes are available at build time.
 fn is_stored(graph: &Graph, id: Id) -> bool {
     let constant = graph.values[id.0].constant.as_ref();
     constant.is_some_and(|constant| !constant.source.any(&|part| matches!(part, Expression::Random { .. })))
 }
 
-/// Compiles what the cones compute as a bundle of its own, runs it, and returns the wanted values, stage by stage.
-fn evaluate(program: &Program, cones: &[Cone], folder: &Path, options: &Options<'_>) -> Result<Vec<Constant>, Error> {
+/// Compiles the constant subgraphs into a temporary bundle, runs it, and returns the results to fold, stage by stage.
+fn evaluate(
+    program: &Program,
+    subgraphs: &[ConstantSubgraph],
+    folder: &Path,
+    options: &Options<'_>,
+) -> Result<Vec<Constant>, Error> {
     let (mut values, mut stages, mut steps) = (vec![], vec![], vec![]);
-    for (stage, cone) in program.stages.iter().zip(cones).filter(|(_, cone)| !cone.wanted.is_empty()) {
-        let graph = cone.graph(&stage.graph);
-        let outputs = (values.len()..values.len() + cone.wanted.len()).collect();
-        for id in &cone.wanted {
+    for (stage, subgraph) in program.stages.iter().zip(subgraphs).filter(|(_, subgraph)| !subgraph.results.is_empty()) {
+        let graph = subgraph.graph(&stage.graph);
+        let outputs = (values.len()..values.len() + subgraph.results.len()).collect();
+        for id in &subgraph.results {
             let name = format!("value{}", values.len());
             values.push(Value { name, device: 0, tensor: tensor(&graph.values[id.0]), constant: None });
         }
         let action = Action::Launch { stage: stages.len(), inputs: vec![], outputs };
-        steps.push(Step { action, start_us: None, takes_us: None });
+        steps.push(Step { action, start_us: None, duration_us: None });
         let task = Task { name: "constants".into(), predicted_us: None, profile: None, has_host_weights: false };
         stages.push(StageProgram { name: stage.name.clone(), device: 0, tasks: vec![task], graph });
     }
@@ -188,7 +195,7 @@ fn evaluate(program: &Program, cones: &[Cone], folder: &Path, options: &Options<
         steps,
         constants: vec![],
     };
-    // Not the bundle's target: the values must not depend on it or on this machine.
+    // A fixed target: the results must depend neither on the bundle's target nor on this machine.
     let settings = Options {
         target: Target::named("x86-64-v3")?,
         weights_folder: options.weights_folder,
@@ -204,8 +211,8 @@ fn evaluate(program: &Program, cones: &[Cone], folder: &Path, options: &Options<
     let wanted = program
         .stages
         .iter()
-        .zip(cones)
-        .flat_map(|(stage, cone)| cone.wanted.iter().map(|id| &stage.graph.values[id.0]));
+        .zip(subgraphs)
+        .flat_map(|(stage, subgraph)| subgraph.results.iter().map(|id| &stage.graph.values[id.0]));
     let mut folded = vec![];
     let mut offset = 0;
     for (value, (_, data)) in wanted.zip(results) {
@@ -213,7 +220,7 @@ fn evaluate(program: &Program, cones: &[Cone], folder: &Path, options: &Options<
         file.write_all(bytes).map_err(cannot)?;
         let length = bytes.len() as u64;
         let source = Expression::File { path: path.to_string_lossy().into_owned(), offset, length };
-        let tensor = (bytes.len() <= LOOKED_INTO)
+        let tensor = (bytes.len() <= MAX_INSPECTED_BYTES)
             .then(|| Tensor::new(value.dtype, value.shape.clone(), bytes.to_vec().into()))
             .flatten();
         folded.push(Constant { source, tensor });
@@ -249,7 +256,7 @@ mod tests {
         }
     }
 
-    /// `x + exp(a * b)`, where a and b are constants.
+    /// Returns a program that computes `x + exp(a * b)`, where a and b are constants.
     fn program() -> Program {
         let values = vec![
             value(&[2], None),
@@ -275,13 +282,13 @@ mod tests {
             inputs: vec![port("x", 0)],
             outputs: vec![port("y", 1)],
             stages: vec![StageProgram { name: "main".into(), device: 0, graph, tasks: vec![task] }],
-            steps: vec![Step { action, start_us: None, takes_us: None }],
+            steps: vec![Step { action, start_us: None, duration_us: None }],
             constants: vec![],
         }
     }
 
     #[test]
-    fn what_is_computed_of_constants_becomes_one() {
+    fn constant_subgraphs_are_folded() {
         let folder = std::env::temp_dir().join(format!("divi-folding-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let options = Options {
@@ -303,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_from_a_seed_is_left_for_the_load() {
+    fn random_weights_are_not_folded() {
         let mut program = program();
         let made = Expression::Random {
             seed: 1,
@@ -314,6 +321,6 @@ mod tests {
             high: 1.0,
         };
         program.stages[0].graph.values[1].constant = Some(Constant { source: made, tensor: None });
-        assert!(Cone::of(&program.stages[0].graph).wanted.is_empty());
+        assert!(ConstantSubgraph::of(&program.stages[0].graph).results.is_empty());
     }
 }

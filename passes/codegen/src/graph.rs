@@ -1,52 +1,64 @@
-//! What a stage computes: operators on tensors of known shapes.
+//! Graph of a stage: operators on tensors of static shapes.
 
 use divi_onnx::{Attributes, DType, Op, Tensor};
 use divi_runtime::prepare::Expression;
 
-/// A value of a graph, by its place in `Graph::values`.
+/// Index of a value in [`Graph::values`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Id(pub usize);
 
+/// Operators of a stage in SSA form.
 #[derive(Clone, Debug, Default)]
 pub struct Graph {
+    /// Values, indexed by [`Id`].
     pub values: Vec<Value>,
-    /// Each behind those whose results it reads.
+    /// Nodes in topological order.
     pub nodes: Vec<Node>,
+    /// Inputs of the stage.
     pub inputs: Vec<Id>,
+    /// Outputs of the stage.
     pub outputs: Vec<Id>,
 }
 
+/// A tensor of static shape.
 #[derive(Clone, Debug)]
 pub struct Value {
+    /// Element type.
     pub dtype: DType,
+    /// Sizes of the dimensions.
     pub shape: Vec<i64>,
+    /// Contents of a constant; `None` for inputs and computed values.
     pub constant: Option<Constant>,
 }
 
-/// A value that is known when code is generated.
+/// Contents of a value that is known when code is generated.
 #[derive(Clone, Debug)]
 pub struct Constant {
-    /// Where its bytes come from.
+    /// Expression that yields the bytes.
     pub source: Expression,
-    /// Its elements, if they are few enough to be looked into.
+    /// Elements of a constant that is small enough to be inspected, such as a shape.
     pub tensor: Option<Tensor>,
 }
 
-/// An operator with its operands and results; absent ones are `None`.
+/// An operator with its operands and results; omitted optional ones are `None`.
 #[derive(Clone, Debug)]
 pub struct Node {
+    /// Operator.
     pub op: Op,
-    /// What the model calls it.
+    /// Name in the model; may be empty.
     pub name: String,
+    /// Attributes as the model has them; defaults are not filled in.
     pub attributes: Attributes,
+    /// Operands.
     pub inputs: Vec<Option<Id>>,
+    /// Results.
     pub outputs: Vec<Option<Id>>,
-    /// The task it belongs to, by its place in the stage's list.
+    /// Index of its task in the stage's list.
     pub task: usize,
 }
 
 impl Graph {
-    /// A graph of one node: it reads the operands that are not constants, and writes all results.
+    /// Returns a graph of one node. Its inputs are the operands that are not constants, its outputs all results.
     pub fn of_node(node: &Node, values: &[Value]) -> Self {
         let mut graph = Self::default();
         let mut add = |id: Id| {
@@ -76,41 +88,45 @@ impl Graph {
 }
 
 impl Value {
+    /// Returns the number of elements.
     pub fn count(&self) -> i64 {
         self.shape.iter().product()
     }
 
+    /// Returns the size in bytes of the row-major tensor.
     pub fn bytes(&self) -> u64 {
         self.dtype.byte_len(self.count() as u64).expect("graphs have tensors that fit into memory")
     }
 }
 
 impl Node {
-    /// The operator's attributes, with the accessors that inference has for them.
+    /// Returns the attributes with the typed accessors of shape inference.
     pub fn attributes(&self) -> divi_onnx::Node<'_> {
         divi_onnx::Node { op: self.op, inputs: &[], attributes: &self.attributes, outputs: self.outputs.len() }
     }
 
+    /// Returns an operand; `None` if it is omitted.
     pub fn optional(&self, index: usize) -> Option<Id> {
         self.inputs.get(index).copied().flatten()
     }
 
+    /// Returns a required operand.
     pub fn input(&self, index: usize) -> crate::error::Result<Id> {
         self.optional(index).ok_or_else(|| divi_onnx::Error::new(format!("operand {index} is missing")))
     }
 
-    /// A result that somebody may read.
+    /// Returns a result; `None` if it is omitted.
     pub fn result(&self, index: usize) -> Option<Id> {
         self.outputs.get(index).copied().flatten()
     }
 
-    /// The first result.
+    /// Returns the first result, which is required.
     pub fn output(&self) -> crate::error::Result<Id> {
         self.result(0).ok_or_else(|| divi_onnx::Error::new("the first result is missing"))
     }
 }
 
-/// Row-major strides of a shape, in elements.
+/// Returns the row-major strides of a shape, in elements.
 pub fn strides(shape: &[i64]) -> Vec<i64> {
     let mut strides = vec![1; shape.len()];
     for axis in (1..shape.len()).rev() {
@@ -119,7 +135,7 @@ pub fn strides(shape: &[i64]) -> Vec<i64> {
     strides
 }
 
-/// Strides that read a tensor of `shape` as one of the larger shape that it is broadcast to.
+/// Returns the strides, in elements, that read a tensor of `shape` broadcast to the shape `to`: 0 along broadcast dimensions.
 pub fn broadcast_strides(shape: &[i64], to: &[i64]) -> Vec<i64> {
     let own = strides(shape);
     let missing = to.len() - shape.len();

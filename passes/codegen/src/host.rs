@@ -1,19 +1,19 @@
-//! Code of the host: it computes constants once, and the stages of CPUs.
+//! Code of the host: kernels that compute constants at load, and kernels of CPU stages.
 
-use crate::{graph::Constant, kernels::Kernels, pool::Pool, target::Target};
+use crate::{constant_pool::ConstantPool, graph::Constant, kernels::Kernels, target::Target};
 
 /// Kernels of the host and constants of a bundle.
 pub struct HostModule {
     pub(crate) kernels: Kernels,
-    pub(crate) pool: Pool,
+    pub(crate) pool: ConstantPool,
 }
 
 impl HostModule {
     pub(crate) fn new(target: &Target) -> Self {
-        Self { kernels: Kernels::new(target), pool: Pool::default() }
+        Self { kernels: Kernels::new(target), pool: ConstantPool::default() }
     }
 
-    /// Adds a constant of `bytes` bytes to those of the bundle. Returns its index there.
+    /// Adds a constant of `bytes` bytes to the bundle. Returns its index.
     pub fn constant(&mut self, constant: &Constant, bytes: u64) -> usize {
         self.pool.constant(constant.source.clone(), bytes)
     }

@@ -1,21 +1,22 @@
-//! The kernels of a bundle, each built once.
+//! Set of the kernels of one executable. Equal kernels are built once.
 
 use crate::{
-    emit::{Builder, Form, Grid, Kernel, Signature},
+    emit::{Builder, Grid, Kernel, KernelTarget, Signature},
     target::Target,
 };
 use melior::{Context, dialect::DialectRegistry, utility::register_all_dialects};
 use rustc_hash::FxHashSet;
 
-/// Threads of a GPU's block that share iterations.
+/// Threads per block of SIMT kernels whose iterations are distributed over threads.
 pub(crate) const THREADS: u32 = 128;
 
+/// Kernels of one executable, and the MLIR context that owns them.
 pub(crate) struct Kernels {
-    /// `None` if kernels are only checked, and not built.
+    /// `None` if kernels are not built, but only checked for being supported.
     context: Option<Context>,
     lanes: usize,
     registers: usize,
-    /// Whether kernels may call the C library.
+    /// True if kernels may call the C library.
     pub(crate) has_library: bool,
     built: Vec<Kernel>,
     names: FxHashSet<String>,
@@ -26,7 +27,7 @@ impl Kernels {
         Self::with(target.lanes, target.registers, true)
     }
 
-    /// Kernels of a SIMT device, whose registers hold one element.
+    /// Creates the kernels of a SIMT device, whose registers hold one element.
     pub(crate) fn simt() -> Self {
         Self::with(1, 255, false)
     }
@@ -36,32 +37,33 @@ impl Kernels {
         register_all_dialects(&registry);
         let context = Context::new();
         context.append_dialect_registry(&registry);
-        // Those that kernels are made of; loading all that there are takes longer than compiling a small kernel.
+        // Only the dialects that kernels use: loading all of them takes longer than compiling a small kernel.
         for dialect in ["arith", "cf", "func", "llvm", "math", "nvvm", "scf", "ub", "vector"] {
             context.get_or_load_dialect(dialect);
         }
         Self { context: Some(context), lanes, registers, has_library, built: vec![], names: FxHashSet::default() }
     }
 
-    /// Kernels of a CPU that are not built, to check whether a node can be lowered.
+    /// Creates a set that builds no kernels, to check whether a node can be lowered for a CPU.
     pub(crate) fn unbuilt() -> Self {
-        Self::without_context(8, 16)
+        Self::without_context(8, 16, true)
     }
 
-    /// Kernels of a SIMT device that are not built.
+    /// Creates a set that builds no kernels, to check whether a node can be lowered for a SIMT device.
     pub(crate) fn unbuilt_simt() -> Self {
-        Self::without_context(1, 255)
+        Self::without_context(1, 255, false)
     }
 
-    fn without_context(lanes: usize, registers: usize) -> Self {
-        Self { context: None, lanes, registers, has_library: true, built: vec![], names: FxHashSet::default() }
+    fn without_context(lanes: usize, registers: usize, has_library: bool) -> Self {
+        Self { context: None, lanes, registers, has_library, built: vec![], names: FxHashSet::default() }
     }
 
-    /// Elements of `f32` that a register holds.
+    /// Returns the number of `f32` lanes of a vector register.
     pub(crate) fn lanes(&self) -> usize {
         self.lanes
     }
 
+    /// Returns the number of vector registers that kernels may use.
     pub(crate) fn registers(&self) -> usize {
         self.registers
     }
@@ -70,16 +72,16 @@ impl Kernels {
         self.context.as_ref().expect("only kernels that are built are compiled")
     }
 
-    /// The kernel with this body: its name, and whether it can fail.
+    /// Builds a kernel unless an equal one exists. Returns its name, and true if it can fail.
     pub(crate) fn add(
         &mut self,
         grid: Option<Grid>,
-        is_narrow: bool,
+        has_32_bit_indices: bool,
         buffers: usize,
         body: impl FnOnce(&Builder, Signature<'_>),
     ) -> (String, bool) {
         let Some(context) = &self.context else { return (String::new(), false) };
-        let form = Form { lanes: self.lanes, has_library: self.has_library, grid, is_narrow };
+        let form = KernelTarget { lanes: self.lanes, has_library: self.has_library, grid, has_32_bit_indices };
         let kernel = Builder::kernel(context, form, buffers, body);
         let (name, can_fail) = (kernel.name.clone(), kernel.can_fail);
         if self.names.insert(name.clone()) {
@@ -95,7 +97,7 @@ impl Kernels {
         &self.built
     }
 
-    /// Hands the functions over.
+    /// Removes and returns the kernels, which the caller then owns.
     pub(crate) fn take(&mut self) -> Vec<Kernel> {
         std::mem::take(&mut self.built)
     }

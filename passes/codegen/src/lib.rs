@@ -1,42 +1,42 @@
-//! Code for CPUs and GPUs: stages of operators become kernels, kernels a shared object or PTX, and all of it a bundle that the runtime runs.
+//! Code generation for CPUs and GPUs: lowers stages to kernels, compiles them to a shared object or PTX, and writes a bundle.
 //!
-//! A stage is a [`graph::Graph`]. Its operators are lowered one by one (`ops`) to calls of kernels, which are built in
-//! upstream's MLIR dialects (`emit`); what they compute lies in one arena a stage. Nothing here knows the `onnx` dialect.
+//! A stage is a [`graph::Graph`]. Its operators are lowered one by one (`ops`) to calls of kernels, which are built from
+//! upstream MLIR dialects (`emit`). Intermediate values of a stage share one arena. This crate does not depend on the `onnx` dialect.
 
 mod arena;
 pub mod backend;
 pub mod backends;
 mod boundary;
 pub mod bundle;
-mod chain;
 mod compile;
-mod constants;
+mod constant_pool;
 mod cpu;
 mod cuda;
+mod elementwise_chain;
 mod emit;
 mod epilogue;
 pub mod error;
 mod folding;
 pub mod graph;
+mod half_precision;
 pub mod host;
 mod kernels;
 mod layout;
 mod lowering;
 mod machine_code;
 mod ops;
-mod pool;
 pub mod program;
+mod rearranged_constants;
 mod reorder;
-mod slow;
+mod slow_operators;
 mod stage;
 pub mod target;
 #[cfg(test)]
 mod testing;
-mod widen;
 
 pub use backend::{Reason, TargetBackend};
 pub use bundle::write;
 pub use error::Error;
 pub use program::{Options, Program, StageProgram};
-pub use slow::SlowOperators;
+pub use slow_operators::SlowOperators;
 pub use target::Target;

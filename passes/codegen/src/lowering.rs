@@ -1,22 +1,22 @@
-//! Context in which operators are lowered to calls of kernels: values of a stage, where their bytes are, and calls.
+//! Context in which operators are lowered to calls of kernels: the values of a stage, their storage, and the calls.
 //!
-//! The context knows neither operators nor back ends: `ops`, `reorder` and the back ends add calls to it, and `stage` drives them.
+//! The context depends on neither operators nor back ends: `ops`, `reorder` and the back ends add calls to it, and `stage` drives them.
 
 mod calls;
 mod hooks;
-mod images;
+mod layouts;
 mod order;
 
-pub(crate) use calls::{Phase, Simt, SimtKernel, Way};
+pub(crate) use calls::{Distribution, Simt, SimtKernel, SimtKernelSpec};
 pub(crate) use hooks::Hooks;
 
 use crate::{
     arena,
+    constant_pool::ConstantPool,
     error::Result,
     graph::{Constant, Graph, Id, Value},
     kernels::Kernels,
     layout::{Blocked, Halo, Layout},
-    pool::Pool,
 };
 use calls::PendingCall;
 use divi_onnx::{DType, Tensor};
@@ -27,62 +27,70 @@ use divi_runtime::{
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 
-/// Place of the bytes of a value.
+/// Storage of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Storage {
     /// Not assigned yet; defaults to the arena.
-    Unplaced,
-    /// An input of the stage.
+    Unassigned,
+    /// Input of the stage.
     Input(usize),
-    /// An output of the stage.
+    /// Output of the stage.
     Output(usize),
-    /// A constant of the bundle.
+    /// Constant of the bundle.
     Constant(usize),
-    /// All bytes of another value.
-    Same(Id),
-    /// Some bytes of another value, from an offset on.
-    Part(Id, u64),
+    /// Alias of another value.
+    Alias(Id),
+    /// Part of another value, at an offset in bytes.
+    Subview(Id, u64),
 }
 
 /// Context of the lowering of a stage.
 pub(crate) struct Lowering<'a> {
+    /// Kernels of the host.
     kernels: &'a mut Kernels,
-    /// Kernels of the SIMT device that the stage is for.
+    /// Kernels of the SIMT device that runs the stage; `None` for CPU stages.
     simt: Option<Simt<'a>>,
-    pool: &'a mut Pool,
+    pool: &'a mut ConstantPool,
     values: Vec<Value>,
     storage: Vec<Storage>,
     calls: Vec<PendingCall>,
-    /// Whether calls are made once, when the bundle is loaded.
-    is_preparing: bool,
+    /// True if new calls run once, when the bundle is loaded.
+    is_at_load: bool,
+    /// Task of new calls.
     task: usize,
-    /// Images in blocks.
+    /// Layouts of blocked values; all other values are row-major.
     layouts: FxHashMap<Id, Blocked>,
-    /// The pixels that values are to have around them, if they are in blocks.
+    /// Halos that values get if they are blocked.
     halos: FxHashMap<Id, Halo>,
-    /// Images of which threads have written some rows of all channels, rather than some channels of all rows.
+    /// Images whose kernels are parallel over rows, with all channels per thread, rather than over channel blocks.
     by_rows: FxHashSet<Id>,
-    /// Dense copies of those in blocks, and copies in blocks of others.
+    /// Row-major copies of blocked values.
     dense: FxHashMap<Id, Id>,
+    /// Blocked copies of values.
     blocked: FxHashMap<Id, Id>,
-    /// Who reads a value, by position; what the stage hands on is read behind its last node.
+    /// Positions of the nodes that use a value. Outputs of the stage have a use at the position after the last node.
     readers: FxHashMap<Id, Vec<usize>>,
-    /// Values that others are written into.
-    wholes: FxHashSet<Id>,
-    /// What only copies to GPUs will read, and the form that it is handed on in.
+    /// Values that contain other values ([`Storage::Subview`]).
+    containers: FxHashSet<Id>,
+    /// Outputs that only transfers to GPUs read, with their layout at the stage boundary.
     streamed: FxHashMap<Id, Layout>,
 }
 
-/// Calls of a stage, with the place of every buffer.
+/// Calls of a stage with assigned buffers.
 pub(crate) struct Lowered {
-    /// Bytes of the arena.
+    /// Size of the arena in bytes.
     pub(crate) arena: u64,
     pub(crate) calls: Vec<Call>,
 }
 
 impl<'a> Lowering<'a> {
-    /// With the values of a graph; nothing is placed yet, and nothing called.
-    pub(crate) fn of(graph: &mut Graph, kernels: &'a mut Kernels, simt: Option<Simt<'a>>, pool: &'a mut Pool) -> Self {
+    /// Creates a context for the values of a graph, which are moved out of it. No storage is assigned.
+    pub(crate) fn of(
+        graph: &mut Graph,
+        kernels: &'a mut Kernels,
+        simt: Option<Simt<'a>>,
+        pool: &'a mut ConstantPool,
+    ) -> Self {
         let Graph { nodes, outputs, .. } = &*graph;
         let mut readers: FxHashMap<Id, Vec<usize>> = FxHashMap::default();
         let reads = nodes.iter().enumerate().flat_map(|(i, node)| node.inputs.iter().flatten().map(move |&id| (id, i)));
@@ -94,10 +102,10 @@ impl<'a> Lowering<'a> {
             kernels,
             simt,
             pool,
-            storage: vec![Storage::Unplaced; values.len()],
+            storage: vec![Storage::Unassigned; values.len()],
             values,
             calls: vec![],
-            is_preparing: false,
+            is_at_load: false,
             task: 0,
             layouts: FxHashMap::default(),
             halos: FxHashMap::default(),
@@ -105,12 +113,12 @@ impl<'a> Lowering<'a> {
             dense: FxHashMap::default(),
             blocked: FxHashMap::default(),
             readers,
-            wholes: FxHashSet::default(),
+            containers: FxHashSet::default(),
             streamed: FxHashMap::default(),
         }
     }
 
-    // --- What is known of values --------------------------------------------------------------------------------------
+    // --- Properties of values -----------------------------------------------------------------------------------------
 
     pub(crate) fn dtype(&self, id: Id) -> DType {
         self.values[id.0].dtype
@@ -120,127 +128,127 @@ impl<'a> Lowering<'a> {
         &self.values[id.0].shape
     }
 
-    /// How many elements a value has.
+    /// Returns the number of elements of a value.
     pub(crate) fn count(&self, id: Id) -> i64 {
         self.values[id.0].count()
     }
 
-    /// The bytes that a value takes, as it lies in memory.
+    /// Returns the size of a value in its layout, in bytes.
     fn bytes(&self, id: Id) -> u64 {
         self.layouts.get(&id).map_or_else(|| self.values[id.0].bytes(), |layout| layout.elements() as u64 * 4)
     }
 
-    /// The elements of a small constant.
+    /// Returns the elements of a small constant.
     pub(crate) fn tensor(&self, id: Id) -> Option<&Tensor> {
         self.values[id.0].constant.as_ref()?.tensor.as_ref()
     }
 
-    /// The integers of a small constant.
+    /// Returns the integers of a small constant.
     pub(crate) fn ints(&self, id: Id) -> Option<Vec<i64>> {
         self.tensor(id)?.ints()
     }
 
-    /// The integers of an operand that must be known when code is generated.
+    /// Returns the integers of an operand that must be a small constant. `what` names the operand in the error message.
     pub(crate) fn known_ints(&self, id: Id, what: &str) -> Result<Vec<i64>> {
         self.ints(id).ok_or_else(|| {
             divi_onnx::Error::new(format!("{what} must be constant: kernels are generated for fixed shapes"))
         })
     }
 
-    /// How a constant is made, if the value is one.
+    /// Returns the expression of a constant; `None` if the value is computed by calls.
     pub(crate) fn expression(&self, id: Id) -> Option<&Expression> {
         Some(&self.values[id.0].constant.as_ref()?.source)
     }
 
-    /// Whether a value is the same for every request.
+    /// Returns true if a value is the same for every request.
     pub(crate) fn is_constant(&self, id: Id) -> bool {
         match self.storage[id.0] {
             Storage::Constant(_) => true,
-            Storage::Same(other) | Storage::Part(other, _) => self.is_constant(other),
+            Storage::Alias(other) | Storage::Subview(other, _) => self.is_constant(other),
             _ => self.values[id.0].constant.is_some(),
         }
     }
 
-    /// Whether a GPU runs what is lowered now.
+    /// Returns true if new calls run on a SIMT device.
     pub(crate) fn is_simt(&self) -> bool {
-        self.simt.is_some() && !self.is_preparing
+        self.simt.is_some() && !self.is_at_load
     }
 
-    /// How many neighbours one iteration computes where that is of use: on a GPU, each is a thread's.
-    pub(crate) fn at_once(&self, neighbours: i64) -> i64 {
-        if self.is_simt() { 1 } else { neighbours }
+    /// Returns the number of adjacent elements that one iteration computes: `neighbors` on a CPU, 1 per thread on a SIMT device.
+    pub(crate) fn elements_per_iteration(&self, neighbors: i64) -> i64 {
+        if self.is_simt() { 1 } else { neighbors }
     }
 
-    /// Elements of `f32` that a register holds.
+    /// Returns the number of `f32` lanes of a vector register.
     pub(crate) fn lanes(&self) -> usize {
         self.kernels.lanes()
     }
 
-    /// Registers that kernels may use.
+    /// Returns the number of vector registers that kernels may use.
     pub(crate) fn registers(&self) -> usize {
         self.kernels.registers()
     }
 
-    /// Whether a value is read by nodes at these positions only.
+    /// Returns true if all uses of a value are nodes at these positions.
     pub(crate) fn is_read_only_by(&self, id: Id, positions: Range<usize>) -> bool {
         self.readers.get(&id).is_none_or(|readers| readers.iter().all(|reader| positions.contains(reader)))
     }
 
-    // --- What lowering makes ------------------------------------------------------------------------------------------
+    // --- Values and storage -------------------------------------------------------------------------------------------
 
-    /// A value of which nobody else knows.
+    /// Adds a value that is not in the graph.
     pub(crate) fn temporary(&mut self, dtype: DType, shape: &[i64]) -> Id {
         self.push(Value { dtype, shape: shape.to_vec(), constant: None })
     }
 
-    /// A constant that is computed from weights.
+    /// Adds a constant.
     pub(crate) fn constant(&mut self, dtype: DType, shape: &[i64], source: Expression) -> Id {
         self.push(Value { dtype, shape: shape.to_vec(), constant: Some(Constant { source, tensor: None }) })
     }
 
     fn push(&mut self, value: Value) -> Id {
         self.values.push(value);
-        self.storage.push(Storage::Unplaced);
+        self.storage.push(Storage::Unassigned);
         Id(self.values.len() - 1)
     }
 
-    /// Makes a result of an operand, whose bytes it has: nothing is computed.
+    /// Makes a result an alias of an operand, as for views.
     pub(crate) fn alias(&mut self, result: Id, of: Id) {
-        self.storage[result.0] = Storage::Same(of);
+        self.storage[result.0] = Storage::Alias(of);
     }
 
-    /// Makes a value be written into a part of another one, from a byte on. Returns false if the value lies elsewhere already. Outputs of
-    /// the stage are read behind its last node, and lie elsewhere.
-    pub(crate) fn try_place_part(&mut self, part: Id, whole: Id, first: u64, node_count: usize) -> bool {
-        self.wholes.insert(whole);
-        let is_free = self.storage[part.0] == Storage::Unplaced
+    /// Places a value at an offset in bytes inside another value. Returns false if that is impossible: the value already has a storage, is
+    /// a constant or an output of the stage, or the offset is not aligned.
+    pub(crate) fn try_place_subview(&mut self, part: Id, whole: Id, first: u64, node_count: usize) -> bool {
+        self.containers.insert(whole);
+        let is_free = self.storage[part.0] == Storage::Unassigned
             && self.values[part.0].constant.is_none()
             && first.is_multiple_of(16)
             && self.is_read_only_by(part, 0..node_count);
         if is_free {
-            self.storage[part.0] = Storage::Part(whole, first);
+            self.storage[part.0] = Storage::Subview(whole, first);
         }
         is_free
     }
 
-    /// Makes a value that nothing has written yet a part of another one, from a byte on.
-    pub(crate) fn place_in_part(&mut self, id: Id, whole: Id, first: u64) {
-        self.storage[id.0] = Storage::Part(whole, first);
+    /// Places a value that has not been written yet at an offset in bytes inside another value.
+    pub(crate) fn place_subview(&mut self, id: Id, whole: Id, first: u64) {
+        self.storage[id.0] = Storage::Subview(whole, first);
     }
 
-    /// Makes a value be read from an input of the stage.
+    /// Places a value at an input of the stage.
     pub(crate) fn place_at_input(&mut self, id: Id, input: usize) {
         self.storage[id.0] = Storage::Input(input);
     }
 
-    /// Makes a value be written to an output of the stage.
+    /// Places a value at an output of the stage.
     pub(crate) fn place_at_output(&mut self, id: Id, output: usize) {
         self.storage[id.0] = Storage::Output(output);
     }
 
-    /// True if a value has no place yet, and no other value is written into it.
+    /// Returns true if a value has no storage yet and contains no other value.
     pub(crate) fn is_unplaced(&self, id: Id) -> bool {
-        self.storage[id.0] == Storage::Unplaced && !self.wholes.contains(&id)
+        self.storage[id.0] == Storage::Unassigned && !self.containers.contains(&id)
     }
 
     /// Makes a result a constant.
@@ -248,88 +256,89 @@ impl<'a> Lowering<'a> {
         self.values[id.0].constant = Some(constant);
     }
 
-    /// Sets the task that the next calls belong to.
+    /// Sets the task of new calls.
     pub(crate) fn set_task(&mut self, task: usize) {
         self.task = task;
     }
 
-    /// Sets whether the next calls are made once, when the bundle is loaded.
-    pub(crate) fn set_preparing(&mut self, is_preparing: bool) {
-        self.is_preparing = is_preparing;
+    /// Sets whether new calls run once, when the bundle is loaded.
+    pub(crate) fn set_at_load(&mut self, is_at_load: bool) {
+        self.is_at_load = is_at_load;
     }
 
-    pub(crate) fn is_preparing(&self) -> bool {
-        self.is_preparing
+    pub(crate) fn is_at_load(&self) -> bool {
+        self.is_at_load
     }
 
     pub(crate) fn value(&self, id: Id) -> &Value {
         &self.values[id.0]
     }
 
-    // --- Where things are ---------------------------------------------------------------------------------------------
+    // --- Buffers ------------------------------------------------------------------------------------------------------
 
-    /// The value whose bytes a value has.
+    /// Returns the value that owns the storage of a value.
     pub(crate) fn root(&self, id: Id) -> Id {
         self.place(id).0
     }
 
-    /// True if two values are views of one.
+    /// Returns true if two values are in the storage of the same value.
     pub(crate) fn share_bytes(&self, a: Id, b: Id) -> bool {
         self.root(a) == self.root(b)
     }
 
-    /// The value whose bytes a value has, and the first of them that it has.
+    /// Returns the value that owns the storage of a value, and the value's offset there in bytes.
     fn place(&self, mut id: Id) -> (Id, u64) {
         let mut first = 0;
         loop {
             (id, first) = match self.storage[id.0] {
-                Storage::Same(other) => (other, first),
-                Storage::Part(other, offset) => (other, first + offset),
+                Storage::Alias(other) => (other, first),
+                Storage::Subview(other, offset) => (other, first + offset),
                 _ => return (id, first),
             };
         }
     }
 
-    /// The bytes that kernels may touch of a value: a view touches what the value has that it is a view of. A part touches its own
-    /// alone, since a kernel may read one part of a value and write another.
+    /// Returns the number of bytes that kernels may access through a value. An alias may access all of its original. A part may access only
+    /// itself, since a kernel may read one part of a value and write another.
     fn touched_bytes(&self, mut id: Id) -> u64 {
         let mut bytes = self.bytes(id);
-        while let Storage::Same(other) = self.storage[id.0] {
+        while let Storage::Alias(other) = self.storage[id.0] {
             (id, bytes) = (other, bytes.max(self.bytes(other)));
         }
         bytes
     }
 
-    /// The buffer of a value that is not in the arena.
+    /// Returns the buffer of a value; `None` if it is in the arena. Adds constants to the pool.
     fn placed(&mut self, id: Id) -> Option<Buffer> {
         let root = self.root(id);
         match self.storage[root.0] {
             Storage::Input(i) => Some(Buffer::Input(i)),
             Storage::Output(i) => Some(Buffer::Output(i)),
             Storage::Constant(i) => Some(Buffer::Constant(i)),
-            Storage::Unplaced => {
+            Storage::Unassigned => {
                 let source = self.values[root.0].constant.as_ref()?.source.clone();
                 let index = self.pool.constant(source, self.values[root.0].bytes());
                 self.storage[root.0] = Storage::Constant(index);
                 Some(Buffer::Constant(index))
             }
-            Storage::Same(_) | Storage::Part(..) => unreachable!("roots have bytes of their own"),
+            Storage::Alias(_) | Storage::Subview(..) => unreachable!("roots have bytes of their own"),
         }
     }
 
+    /// Orders the calls, assigns offsets in the arena, and computes the dependencies.
     pub(crate) fn finish(mut self) -> Lowered {
         let calls = std::mem::take(&mut self.calls);
         let calls = self.ordered(calls);
-        let mut lives = arena::Lives::default();
+        let mut live_ranges = arena::LiveRanges::default();
         for &(time, ref call) in &calls {
             for &id in call.reads.iter().chain(&call.writes) {
                 if self.placed(id).is_none() {
                     let root = self.root(id);
-                    lives.touch(root, self.bytes(root), time);
+                    live_ranges.add_access(root, self.bytes(root), time);
                 }
             }
         }
-        let plan = lives.plan();
+        let plan = live_ranges.plan();
         let after = self.dependencies(&calls, &plan);
         let calls = calls.into_iter().zip(after).map(|((_, call), after)| {
             let (bytes, writes) = self.touched(&call);

@@ -1,4 +1,4 @@
-//! From kernels to machine code: MLIR's lowering, LLVM, and the linker of shared objects.
+//! Machine code of kernels: lowering to the `llvm` dialect, LLVM's optimizer and code generator, and linking of shared objects.
 
 mod ffi;
 
@@ -36,8 +36,8 @@ const LOWERING: &str = "builtin.module(convert-scf-to-cf,convert-vector-to-llvm,
     convert-ub-to-llvm,reconcile-unrealized-casts)";
 const TRIPLE: &str = "x86_64-unknown-linux-gnu";
 
-/// Compiles kernels into the shared object `output`; `scratch` is a folder for what is between. `signatures` are those of all
-/// calls, a line each, which the runtime compares with the bundle's description.
+/// Compiles kernels into the shared object `output`; object files go to the folder `scratch`. `signatures` has one line per
+/// signature of a call; the runtime compares them with the bundle's description.
 pub(crate) fn compile(
     kernels: &mut Kernels,
     target: &Target,
@@ -48,7 +48,7 @@ pub(crate) fn compile(
     initialize(kernels.context());
     let taken = kernels.take();
     let context = kernels.context();
-    // Passes load dialects, which several threads must not do at once: an empty module makes them load all.
+    // Passes load dialects, which is not thread-safe. Running them on an empty module loads all dialects up front.
     lower_to_llvm(&Module::new(Location::unknown(context)))?;
     let mut modules: Vec<_> = groups(taken).into_iter().map(|group| Shared(module(context, group))).collect();
     modules.push(Shared(signature_module(context, signatures)));
@@ -78,7 +78,7 @@ pub(crate) fn compile(
     link(&objects, output)
 }
 
-/// Gets MLIR and LLVM ready, once, and a context for translation.
+/// Initializes MLIR and LLVM once per process, and registers translations to LLVM IR in a context.
 pub(crate) fn initialize(context: &Context) {
     static INITIALIZED: Once = Once::new();
     INITIALIZED.call_once(|| {
@@ -89,22 +89,23 @@ pub(crate) fn initialize(context: &Context) {
     register_all_llvm_translations(context);
 }
 
-/// Kernels in groups that take about as long each, in an order that depends on nothing but them.
+/// Partitions kernels into groups of about equal compile time (longest processing time first). The result depends on the set of kernels
+/// only, not on their order.
 fn groups(mut kernels: Vec<Kernel>) -> Vec<Vec<Kernel>> {
     const LENGTH: usize = 200_000;
-    let total: usize = kernels.iter().map(|kernel| kernel.length).sum();
+    let total: usize = kernels.iter().map(|kernel| kernel.text_length).sum();
     let count = (total / LENGTH + 1).clamp(2, 16).min(kernels.len().max(1));
-    kernels.sort_by(|a, b| b.length.cmp(&a.length).then_with(|| a.name.cmp(&b.name)));
+    kernels.sort_by(|a, b| b.text_length.cmp(&a.text_length).then_with(|| a.name.cmp(&b.name)));
     let mut groups: Vec<(usize, Vec<Kernel>)> = (0..count).map(|_| (0, vec![])).collect();
     for kernel in kernels {
         let group = groups.iter_mut().min_by_key(|(length, _)| *length).expect("there is a group");
-        group.0 += kernel.length;
+        group.0 += kernel.text_length;
         group.1.push(kernel);
     }
     groups.into_iter().map(|(_, group)| group).collect()
 }
 
-/// A module with kernels and, for each, the function that the runtime calls.
+/// Returns a module with the kernels and, for each, the entry point that the runtime calls.
 fn module(context: &Context, kernels: Vec<Kernel>) -> Module<'_> {
     let module = Module::new(Location::unknown(context));
     for kernel in kernels {
@@ -115,7 +116,7 @@ fn module(context: &Context, kernels: Vec<Kernel>) -> Module<'_> {
     module
 }
 
-/// A module with the signatures of all calls as text that ends with a NUL.
+/// Returns a module with the signatures of all calls as a NUL-terminated string.
 fn signature_module<'c>(context: &'c Context, signatures: &str) -> Module<'c> {
     let module = Module::new(Location::unknown(context));
     let text = signatures.replace('\n', "\\0A");
@@ -127,7 +128,8 @@ fn signature_module<'c>(context: &'c Context, signatures: &str) -> Module<'c> {
     module
 }
 
-/// A function that takes the pointers to a kernel's buffers from a list, behind a declaration of the kernel.
+/// Returns the text of an entry point, which loads the pointers to a kernel's buffers from an array and calls the kernel. The text begins
+/// with a declaration of the kernel.
 fn entry_text(name: &str, inner: &str, buffers: usize) -> String {
     let types = "!llvm.ptr, ".repeat(buffers);
     let loads: String = (0..buffers)
@@ -169,7 +171,7 @@ pub(crate) fn internal(what: &str, problem: &dyn std::fmt::Display) -> Error {
     Error::Internal(format!("{what}: {problem}"))
 }
 
-/// LLVM's form of a module.
+/// Lowers a module and translates it to LLVM IR.
 pub(crate) fn translate<'c>(
     module: &Module<'_>,
     context: &'c LlvmContext,
@@ -184,12 +186,12 @@ pub(crate) fn translate<'c>(
 }
 
 pub(crate) fn optimize(llvm: &LlvmModule<'_>, machine: &TargetMachine) -> Result<(), Error> {
-    llvm.verify().map_err(|error| internal("LLVM finds fault with kernels", &error.to_string()))?;
+    llvm.verify().map_err(|error| internal("LLVM cannot verify the kernels", &error.to_string()))?;
     let options = PassBuilderOptions::create();
     llvm.run_passes("default<O2>", machine, options).map_err(|error| internal("LLVM", &error.to_string()))
 }
 
-/// Runs MLIR's own passes on a module, which this thread alone works on.
+/// Lowers a module to the `llvm` dialect. No other thread may use the module meanwhile.
 fn lower_to_llvm(module: &Module<'_>) -> Result<(), Error> {
     match ffi::run_passes(module, LOWERING) {
         true => Ok(()),
@@ -212,27 +214,27 @@ pub(crate) fn machine_of(triple: &str, processor: &str, features: &str) -> Resul
         RelocMode::PIC,
         CodeModel::Default,
     )
-    .ok_or_else(|| Error::Target(format!("LLVM knows no processor '{processor}'")))
+    .ok_or_else(|| Error::Target(format!("LLVM does not support the processor '{processor}'")))
 }
 
-/// Links objects into a shared object that needs nothing but the C library's mathematics.
+/// Links objects into a shared object whose only dependency is libm.
 fn link(objects: &[PathBuf], output: &Path) -> Result<(), Error> {
     let linker = Path::new(env!("DIVI_LLD"));
     let mut command = Command::new(if linker.exists() { linker } else { Path::new("ld.lld") });
     command.args(["-shared", "--gc-sections", "--build-id=none", "-s", "-soname"]);
     command.arg(output.file_name().unwrap_or_default()).arg("-o").arg(output).args(objects);
-    // Where distributions keep the C library; what is not needed is left out.
+    // Folders of the C library in common distributions; --as-needed drops the dependency if it is unused.
     command.args(["--as-needed", "-L/lib/x86_64-linux-gnu", "-L/lib64", "-L/usr/lib64", "-L/usr/lib", "-l:libm.so.6"]);
     let result = command
         .output()
-        .map_err(|problem| Error::Target(format!("the linker '{}' cannot be run: {problem}", linker.display())))?;
+        .map_err(|problem| Error::Target(format!("cannot run the linker '{}': {problem}", linker.display())))?;
     if result.status.success() {
         return Ok(());
     }
     Err(Error::Internal(format!("the linker failed: {}", String::from_utf8_lossy(&result.stderr).trim())))
 }
 
-/// Returns signatures sorted, each once, a line each.
+/// Returns the distinct signatures in sorted order, one per line.
 pub(crate) fn signature_lines(signatures: impl Iterator<Item = String>) -> String {
     let lines: BTreeSet<_> = signatures.collect();
     lines.into_iter().map(|line| line + "\n").collect()

@@ -1,9 +1,7 @@
-//! Code for operators, a file a family. Each operator has a function that lowers one application of it to calls.
+//! Generic lowerings of operators, one module per family. Each operator has a function that lowers a node to calls of kernels.
 
 mod attention;
 pub(crate) mod blocks;
-#[cfg(test)]
-mod case;
 mod conv;
 mod elementwise;
 mod image;
@@ -16,19 +14,21 @@ mod quantize;
 mod recurrent;
 mod reduce;
 mod signal;
+#[cfg(test)]
+mod test_operator;
 mod view;
 mod window;
 
 use crate::{error::Result, graph::Node, lowering::Lowering};
 use divi_onnx::{Op, operators};
 pub(crate) use elementwise::map;
-pub(crate) use movement::copy_out;
-pub(crate) use window::{Axis, is_below, sliding};
+pub(crate) use movement::copy_to_output;
+pub(crate) use window::{Axis, is_in_range, sliding};
 
 /// Lowers a node.
 pub(crate) type Lower = fn(&mut Lowering<'_>, &Node) -> Result<()>;
 
-/// The function that lowers an operator; `None` if there is no code for it.
+/// Returns the function that lowers an operator; `None` if the operator is not supported.
 pub(crate) fn find(op: Op) -> Option<Lower> {
     match op.lowering()? {
         operators::Lowering::Attention => attention::find(op),
@@ -52,7 +52,7 @@ pub(crate) fn find(op: Op) -> Option<Lower> {
 mod tests {
     use super::*;
 
-    /// The table says of every operator whether there is code for it.
+    /// The operator table and the lowerings agree on the supported operators.
     #[test]
     fn every_lowering_of_the_table_has_a_function() {
         for &op in Op::all() {

@@ -1,4 +1,4 @@
-//! A plan as code generation reads it: its steps, and the graph of each stage.
+//! Input of code generation: the steps of a plan, and the graph of each stage.
 
 use crate::{
     graph::{self, Graph},
@@ -10,42 +10,56 @@ use divi_runtime::{
 };
 use std::path::Path;
 
-/// A plan: its steps, and what each stage computes.
+/// A plan with the graphs of its stages.
 #[derive(Clone, Debug)]
 pub struct Program {
+    /// Name of the model.
     pub model: String,
+    /// Objective of the plan, with predicted value and bound.
     pub objective: Objective,
+    /// Devices of the plan.
     pub devices: Vec<Device>,
+    /// Values at stage boundaries, one for each device that holds them.
     pub values: Vec<Value>,
+    /// Inputs of the model.
     pub inputs: Vec<Port>,
+    /// Outputs of the model.
     pub outputs: Vec<Port>,
+    /// Stages, which launches refer to by index.
     pub stages: Vec<StageProgram>,
+    /// Launches, transfers, slices and gathers of the plan, in topological order.
     pub steps: Vec<Step>,
-    /// Constants of `values`.
+    /// Expressions and sizes in bytes of the constants that `values` refer to by index.
     pub constants: Vec<(Expression, u64)>,
 }
 
+/// A stage to compile.
 #[derive(Clone, Debug)]
 pub struct StageProgram {
+    /// Name of the stage.
     pub name: String,
-    /// An index of the program's devices.
+    /// Index into the program's devices.
     pub device: usize,
+    /// Operators of the stage.
     pub graph: Graph,
+    /// Tasks of the plan that the stage consists of.
     pub tasks: Vec<Task>,
 }
 
+/// Options of [`crate::write`].
 #[derive(Clone)]
 pub struct Options<'a> {
+    /// Processor that CPU code is generated for.
     pub target: Target,
-    /// The folder that paths of weights are relative to.
+    /// Folder that paths of weights are relative to.
     pub weights_folder: &'a Path,
-    /// How the bundle refers to a file in that folder; `None` if it is to copy what it needs.
+    /// Returns the path by which the bundle refers to a file in that folder; `None` if it must copy the contents.
     pub refer: &'a dyn Fn(&str) -> Option<String>,
-    /// The folder of the model's files, relative to the bundle's folder; empty if the bundle refers to none.
+    /// Folder of the model's files, relative to the bundle's folder; empty if the bundle refers to none.
     pub model_folder: String,
 }
 
-/// A value as bundles describe it.
+/// Returns the row-major tensor description of a value in the bundle format.
 pub fn tensor(value: &graph::Value) -> Tensor {
     Tensor {
         dtype: value.dtype.name().into(),

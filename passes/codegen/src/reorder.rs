@@ -1,4 +1,4 @@
-//! Reorders between layouts: dense values into blocks and back, other halos.
+//! Reorders between row-major and blocked layouts, and between halos.
 
 use crate::{
     emit::{Builder, V},
@@ -9,7 +9,7 @@ use crate::{
 use divi_onnx::DType;
 
 impl Lowering<'_> {
-    /// Returns a value in row-major order, by a copy if it is in blocks.
+    /// Returns a value in row-major order; copies it if it is blocked.
     pub(crate) fn dense(&mut self, id: Id) -> Id {
         let Some(layout) = self.layout(id) else { return id };
         if let Some(dense) = self.dense_copy(id) {
@@ -22,7 +22,7 @@ impl Lowering<'_> {
         dense
     }
 
-    /// Returns an image in blocks with at least a halo, by a copy if it has another layout.
+    /// Returns a blocked image whose halo covers `halo`, and its layout; copies the image if it has another layout.
     pub(crate) fn blocked(&mut self, id: Id, halo: Halo) -> (Id, Blocked) {
         for known in [Some(id), self.blocked_copy(id)].into_iter().flatten() {
             if let Some(layout) = self.layout(known).filter(|layout| layout.halo.covers(&halo)) {
@@ -40,7 +40,7 @@ impl Lowering<'_> {
         (copy, layout)
     }
 
-    /// Copies an image, in blocks or dense, into a value in blocks.
+    /// Copies an image, blocked or row-major, into a blocked value.
     pub(crate) fn copy_into_blocks(&mut self, from: Id, to: Id, layout: &Blocked) {
         match self.layout(from) {
             Some(source) => with_halo(self, from, to, &source, layout),
@@ -48,7 +48,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Makes a result an image in blocks, with the halo that its readers want, which is filled.
+    /// Makes a result blocked, with the halo that its users require, and adds a call that fills the halo.
     pub(crate) fn make_blocked(&mut self, id: Id) -> Blocked {
         let layout =
             Blocked::of(self.shape(id), self.lanes(), self.halo(id)).expect("only images are written in blocks");
@@ -57,7 +57,7 @@ impl Lowering<'_> {
         layout
     }
 
-    /// Returns planes of channels with a halo of zeros around them.
+    /// Returns an NCHW image with a halo of zeros around each plane, and its layout.
     pub(crate) fn padded_planes(&mut self, id: Id, halo: Halo) -> (Id, Blocked) {
         let id = self.dense(id);
         let layout = Blocked::planes(self.shape(id), halo);
@@ -70,7 +70,7 @@ impl Lowering<'_> {
     }
 }
 
-/// Fills the halo of a value.
+/// Fills the halo of a value with its padding value.
 fn fill_halo(cx: &mut Lowering<'_>, id: Id, layout: &Blocked) {
     let (halo, layout) = (layout.halo, *layout);
     if halo.is_empty() {
@@ -97,64 +97,65 @@ fn fill_halo(cx: &mut Lowering<'_>, id: Id, layout: &Blocked) {
     });
 }
 
-/// Puts a dense value into blocks.
+/// Reorders a row-major value into a blocked one.
 fn to_blocks(cx: &mut Lowering<'_>, dense: Id, blocked: Id, layout: &Blocked) {
     fill_halo(cx, blocked, layout);
-    squares(cx, dense, blocked, *layout, |b, buffers, square| {
+    for_each_tile(cx, dense, blocked, *layout, |b, buffers, tile| {
         let [source, target] = [buffers[0], buffers[1]];
-        let Some(start) = square.start else {
-            square.one_by_one(b, |dense, blocked| {
+        let Some(start) = tile.start else {
+            tile.one_by_one(b, |dense, blocked| {
                 b.store(b.load(source, DType::F32, dense), target, DType::F32, blocked);
             });
             return;
         };
-        let channel = |channel| b.load_vector(source, square.dense(b, channel, start), b.vector());
-        let mut channels: Vec<V> = (0..square.channels).map(channel).collect();
-        // Nothing reads what is in the other lanes.
-        channels.resize(square.layout.lanes as usize, channels[0]);
-        for (i, pixel) in (0..).zip(b.turned(channels)) {
-            b.store_aligned(pixel, target, square.blocked(b, b.plus(start, i)));
+        let channel = |channel| b.load_vector(source, tile.dense(b, channel, start), b.vector());
+        let mut channels: Vec<V> = (0..tile.channels).map(channel).collect();
+        // Lanes beyond the last channel are undefined.
+        channels.resize(tile.layout.lanes as usize, channels[0]);
+        for (i, pixel) in (0..).zip(b.transpose(channels)) {
+            b.store_aligned(pixel, target, tile.blocked(b, b.plus(start, i)));
         }
     });
 }
 
-/// Makes a blocked value dense again.
+/// Reorders a blocked value into a row-major one.
 fn to_dense(cx: &mut Lowering<'_>, blocked: Id, dense: Id, layout: &Blocked) {
-    squares(cx, blocked, dense, *layout, |b, buffers, square| {
+    for_each_tile(cx, blocked, dense, *layout, |b, buffers, tile| {
         let [source, target] = [buffers[0], buffers[1]];
-        let Some(start) = square.start else {
-            square.one_by_one(b, |dense, blocked| {
+        let Some(start) = tile.start else {
+            tile.one_by_one(b, |dense, blocked| {
                 b.store(b.load(source, DType::F32, blocked), target, DType::F32, dense);
             });
             return;
         };
-        let pixel = |i| b.load_vector(source, square.blocked(b, b.plus(start, i)), b.vector());
-        let channels = b.turned((0..square.layout.lanes).map(pixel).collect());
-        for (channel, values) in (0..square.channels).zip(channels) {
-            b.store_vector(values, target, square.dense(b, channel, start));
+        let pixel = |i| b.load_vector(source, tile.blocked(b, b.plus(start, i)), b.vector());
+        let channels = b.transpose((0..tile.layout.lanes).map(pixel).collect());
+        for (channel, values) in (0..tile.channels).zip(channels) {
+            b.store_vector(values, target, tile.dense(b, channel, start));
         }
     });
 }
 
-/// As many pixels of a block of channels as it has channels: what can be turned in registers.
-struct Square {
+/// A square tile of channels by pixels, `lanes` of each, which is transposed in registers.
+struct Tile {
     layout: Blocked,
-    /// Of the block, counted over all images, and of its first channel, likewise.
+    /// Index of the channel block over all images.
     plane: V,
+    /// Index of the block's first channel over all images.
     first_channel: V,
-    /// How many of the block's channels there are.
+    /// Number of channels in the block; fewer than `lanes` in the last one.
     channels: i64,
-    /// The first pixel, counted row by row; `None` if the image has too few for a square.
+    /// Index of the first pixel in row-major order; `None` if the image has fewer than `lanes` pixels.
     start: Option<V>,
 }
 
-impl Square {
-    /// Where a pixel of one of the channels is in the dense value.
+impl Tile {
+    /// Emits the offset of a pixel of a channel in the row-major value.
     fn dense(&self, b: &Builder, channel: i64, pixel: V) -> V {
         b.add(b.times(b.plus(self.first_channel, channel), self.layout.height * self.layout.width), pixel)
     }
 
-    /// Where the channels of a pixel begin in blocks.
+    /// Emits the offset of the first lane of a pixel in the blocked value.
     fn blocked(&self, b: &Builder, pixel: V) -> V {
         let Halo { left: 0, right: 0, .. } = self.layout.halo else {
             let (y, x) = b.div_rem(pixel, self.layout.width);
@@ -163,7 +164,8 @@ impl Square {
         self.layout.at(b, self.plane, b.index(0), pixel)
     }
 
-    /// For all pixels of the image and all channels of the block: where they are in the dense value, and in blocks.
+    /// Emits a scalar loop over the pixels of the image for each channel of the block. `body` gets the offset in the row-major value and
+    /// the offset in the blocked value.
     fn one_by_one(&self, b: &Builder, body: impl Fn(V, V)) {
         for channel in 0..self.channels {
             b.repeat(self.layout.height * self.layout.width, |pixel| {
@@ -173,15 +175,16 @@ impl Square {
     }
 }
 
-/// Squares that one iteration copies, and the bytes that are worth a thread.
+/// Squares that one iteration copies.
 const SQUARES: i64 = 8;
+/// Minimal number of bytes per thread.
 const GRAIN: i64 = 32 * 1024;
 
-/// Copies between a dense value and one in blocks, square by square.
-fn squares(cx: &mut Lowering<'_>, from: Id, to: Id, layout: Blocked, copy: impl Fn(&Builder, &[V], &Square)) {
+/// Copies between a row-major value and a blocked one, tile by tile.
+fn for_each_tile(cx: &mut Lowering<'_>, from: Id, to: Id, layout: Blocked, copy: impl Fn(&Builder, &[V], &Tile)) {
     let (blocks, lanes, pixels) = (layout.blocks(), layout.lanes, layout.height * layout.width);
     let count = (pixels + lanes - 1) / lanes;
-    // The last one takes the rest.
+    // The last piece also has the remaining tiles.
     let pieces = (count / SQUARES).max(1);
     let grain = GRAIN / (lanes * lanes * 4 * count.min(SQUARES));
     cx.call(layout.batch * blocks * pieces, grain, &[from], &[to], |b, kernel| {
@@ -190,18 +193,18 @@ fn squares(cx: &mut Lowering<'_>, from: Id, to: Id, layout: Blocked, copy: impl 
             let (image, block) = b.div_rem(plane, blocks);
             let first_channel = b.add(b.times(image, layout.channels), b.times(block, lanes));
             let of_block = |channels: i64| {
-                let square = |start| Square { layout, plane, first_channel, channels, start };
+                let tile = |start| Tile { layout, plane, first_channel, channels, start };
                 if pixels < lanes {
-                    copy(b, kernel.buffers, &square(None));
+                    copy(b, kernel.buffers, &tile(None));
                     return vec![];
                 }
                 let is_last = b.equal(piece, b.index(pieces - 1));
                 let first = b.times(piece, SQUARES);
                 let end = b.select(is_last, b.index(count), b.plus(first, SQUARES));
                 b.for_each(first, end, 1, |number| {
-                    // The last square has pixels of the one before where there are not enough.
+                    // The last tile overlaps the previous one if the number of pixels is not a multiple of `lanes`.
                     let start = b.min(b.times(number, lanes), b.index(pixels - lanes), false);
-                    copy(b, kernel.buffers, &square(Some(start)));
+                    copy(b, kernel.buffers, &tile(Some(start)));
                 });
                 vec![]
             };
@@ -217,7 +220,7 @@ fn squares(cx: &mut Lowering<'_>, from: Id, to: Id, layout: Blocked, copy: impl 
     });
 }
 
-/// Gives a blocked value another halo.
+/// Copies a blocked value into one with another halo.
 fn with_halo(cx: &mut Lowering<'_>, from: Id, to: Id, source: &Blocked, target: &Blocked) {
     fill_halo(cx, to, target);
     let (source, target) = (*source, *target);
@@ -235,7 +238,7 @@ fn with_halo(cx: &mut Lowering<'_>, from: Id, to: Id, source: &Blocked, target: 
     });
 }
 
-/// Puts planes of channels into others with a halo of zeros.
+/// Copies an NCHW image into one with a halo of zeros around each plane.
 fn pad_planes(cx: &mut Lowering<'_>, from: Id, to: Id, layout: &Blocked) {
     let layout = *layout;
     let Halo { top, left, bottom, right, .. } = layout.halo;
@@ -249,7 +252,7 @@ fn pad_planes(cx: &mut Lowering<'_>, from: Id, to: Id, layout: &Blocked) {
             let fill = |from: i64, count: i64| {
                 b.repeat(count, |x| b.store(zero, kernel.buffers[1], DType::F32, b.plus(b.add(to, x), from)));
             };
-            // Above and below the image, an unsigned comparison sees both.
+            // The unsigned comparison covers rows above the image (negative) and below it.
             let is_inside = b.compare(crate::emit::Compare::Less, y, b.index(layout.height), true);
             b.if_else(
                 is_inside,

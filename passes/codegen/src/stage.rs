@@ -1,22 +1,21 @@
-//! Lowering of a stage: its nodes one after the other, between its inputs and its outputs.
+//! Lowering of a stage: places its inputs, lowers its nodes in order, places its outputs.
 
 use crate::{
     backend::{Code, CompiledStage, StageInput},
-    constants,
+    constant_pool::ConstantPool,
     error::{Error, Result},
     graph::{Graph, Id, Node, Value},
+    half_precision::widen,
     host::HostModule,
     kernels::Kernels,
     layout::{Blocked, Layout, StageLayouts},
     lowering::{Hooks, Lowered, Lowering, Simt},
-    ops,
-    pool::Pool,
-    slow::SlowNode,
-    widen::widen,
+    ops, rearranged_constants,
+    slow_operators::SlowNode,
 };
 use divi_onnx::DType;
 
-/// Stage boundary: the layouts of inputs and outputs, and which outputs only device copies read.
+/// Stage boundary: layouts of inputs and outputs, and the outputs that only transfers to other devices read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Boundary<'a> {
     pub(crate) layouts: &'a StageLayouts,
@@ -26,7 +25,7 @@ pub(crate) struct Boundary<'a> {
 /// A stage as calls of kernels.
 pub(crate) struct LoweredStage {
     pub(crate) calls: Lowered,
-    /// Layouts of inputs and outputs, all of them assigned.
+    /// Layouts of inputs and outputs; none is unassigned.
     pub(crate) layouts: StageLayouts,
     /// Nodes without a fast kernel.
     pub(crate) slow: Vec<SlowNode>,
@@ -75,7 +74,7 @@ pub(crate) fn lower(
     Ok(LoweredStage { calls: cx.finish(), layouts: StageLayouts { inputs, outputs }, slow })
 }
 
-/// Checks that a node can be lowered, by lowering it without building kernels.
+/// Checks that a node can be lowered by lowering it without building kernels.
 pub(crate) fn check(
     node: &Node,
     values: &[Value],
@@ -85,11 +84,12 @@ pub(crate) fn check(
     let graph = Graph::of_node(node, values);
     let layouts = StageLayouts::row_major(graph.inputs.len(), graph.outputs.len());
     let boundary = Boundary { layouts: &layouts, is_streamed: &vec![false; graph.outputs.len()] };
-    let mut host = HostModule { kernels: Kernels::unbuilt(), pool: Pool::default() };
+    let mut host = HostModule { kernels: Kernels::unbuilt(), pool: ConstantPool::default() };
     lower(graph, boundary, hooks, &mut host, simt).map(drop)
 }
 
-/// Lowers the node at a position, and perhaps some behind it. Returns their number.
+/// Lowers the node at a position, possibly fused with the following ones. Returns their number. Calls of nodes that read only constants
+/// run once, when the bundle is loaded.
 fn lower_nodes(
     cx: &mut Lowering<'_>,
     hooks: &dyn Hooks,
@@ -101,12 +101,13 @@ fn lower_nodes(
     let at = |error: divi_onnx::Error| Error::Node { op: node.op, name: node.name.clone(), message: error.to_string() };
     cx.set_task(node.task);
     let operands: Vec<_> = node.inputs.iter().flatten().copied().collect();
-    cx.set_preparing(!operands.is_empty() && operands.iter().all(|&id| cx.is_constant(id)));
+    cx.set_at_load(!operands.is_empty() && operands.iter().all(|&id| cx.is_constant(id)));
     let count = lower_node(cx, hooks, nodes, position, slow).map_err(at);
-    cx.set_preparing(false);
+    cx.set_at_load(false);
     count
 }
 
+/// As [`lower_nodes`], without the name of the node in errors.
 fn lower_node(
     cx: &mut Lowering<'_>,
     hooks: &dyn Hooks,
@@ -115,13 +116,13 @@ fn lower_node(
     slow: &mut Vec<SlowNode>,
 ) -> Result<usize> {
     let node = &nodes[position];
-    if let (true, Some(input), Some(result)) = (cx.is_preparing(), node.optional(0), node.result(0))
-        && let Some(constant) = constants::arranged(node, cx.value(input), cx.value(result))?
+    if let (true, Some(input), Some(result)) = (cx.is_at_load(), node.optional(0), node.result(0))
+        && let Some(constant) = rearranged_constants::rearranged(node, cx.value(input), cx.value(result))?
     {
         cx.set_constant(result, constant);
         return Ok(1);
     }
-    if !cx.is_preparing() {
+    if !cx.is_at_load() {
         if let Some(count) = hooks.lower_fast(cx, nodes, position)? {
             return Ok(count);
         }
@@ -129,13 +130,13 @@ fn lower_node(
         slow.extend(first.and_then(|&input| SlowNode::of(node, cx.dtype(input))));
     }
     let lower = ops::find(node.op).ok_or_else(|| {
-        divi_onnx::Error::new("there is no code for this operator yet: compute it elsewhere, or without it")
+        divi_onnx::Error::new("code generation does not support this operator; remove it from the model, or replace it")
     })?;
     let inputs = node.inputs.iter().map(|input| input.map(|id| cx.dense(id))).collect();
     lower(cx, &Node { inputs, ..node.clone() }).map(|()| 1)
 }
 
-/// Assigns places and layouts to the inputs. Returns the layouts.
+/// Assigns storage and layouts to the inputs. Returns the layouts.
 fn place_inputs(
     cx: &mut Lowering<'_>,
     hooks: &dyn Hooks,
@@ -160,18 +161,18 @@ fn place_inputs(
     assigned
 }
 
-/// Returns the layout in which an input would be read in blocks; `None` if that is of no use.
+/// Returns the blocked layout of an input; `None` if blocking does not pay off.
 fn preferred(cx: &Lowering<'_>, input: Id) -> Option<Blocked> {
     Blocked::of(cx.shape(input), cx.lanes(), cx.halo(input))
-        .filter(|layout| layout.is_worth_it() && cx.dtype(input) == DType::F32)
+        .filter(|layout| layout.is_profitable() && cx.dtype(input) == DType::F32)
 }
 
-/// Makes outputs be written by the kernels that compute them, or by a copy. Returns their layouts.
+/// Places outputs so that the kernels that compute them write them directly, or adds copies. Returns their layouts.
 fn place_outputs(cx: &mut Lowering<'_>, hooks: &dyn Hooks, outputs: &[Id], boundary: Boundary<'_>) -> Vec<Layout> {
     let mut assigned = vec![];
     let ends = boundary.layouts.outputs.iter().zip(boundary.is_streamed);
     for (i, (&output, (&layout, &is_streamed))) in outputs.iter().zip(ends).enumerate() {
-        let layout = layout.or(cx.layout(output).filter(Blocked::is_worth_it));
+        let layout = layout.or(cx.layout(output).filter(Blocked::is_profitable));
         assigned.push(layout);
         match layout {
             Layout::Blocked(layout) if cx.layout(output) == Some(layout) && cx.is_unplaced(output) => {
@@ -187,7 +188,7 @@ fn place_outputs(cx: &mut Lowering<'_>, hooks: &dyn Hooks, outputs: &[Id], bound
 fn place_dense_output(cx: &mut Lowering<'_>, hooks: &dyn Hooks, i: usize, output: Id, is_streamed: bool) {
     let output = cx.dense(output);
     let root = cx.root(output);
-    // Buffers of parts are in the arena: an output has no places inside.
+    // Output buffers have no offset, so a value that contains parts stays in the arena and is copied.
     if cx.is_unplaced(root) && cx.value(root).constant.is_none() {
         return cx.place_at_output(root, i);
     }
@@ -197,5 +198,5 @@ fn place_dense_output(cx: &mut Lowering<'_>, hooks: &dyn Hooks, i: usize, output
     if is_streamed {
         hooks.stream(cx, copy, Layout::RowMajor);
     }
-    ops::copy_out(cx, output, copy);
+    ops::copy_to_output(cx, output, copy);
 }

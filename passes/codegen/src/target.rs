@@ -1,33 +1,34 @@
-//! The processors that code is made for.
+//! Processors that code is generated for.
 
 use crate::error::Error;
 
-/// A processor: what LLVM calls it, and what kernels need to know of it.
+/// A CPU that code is generated for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// As users name it.
+    /// Name for users: `x86-64-v3` or `x86-64-v4`.
     pub cpu: String,
-    /// LLVM's name of it, and features beyond that.
+    /// Name of the CPU in LLVM.
     pub(crate) llvm_cpu: String,
+    /// LLVM features in addition to those of the CPU.
     pub(crate) llvm_features: String,
-    /// What `/proc/cpuinfo` of a machine that runs the code lists.
+    /// Required flags in `/proc/cpuinfo` of the machine that runs the code.
     pub(crate) features: Vec<String>,
-    /// Elements of `f32` in a register.
+    /// `f32` lanes of a vector register.
     pub(crate) lanes: usize,
-    /// Registers that kernels may use.
+    /// Vector registers that kernels may use.
     pub(crate) registers: usize,
 }
 
-/// A GPU that code is made for.
+/// A GPU that code is generated for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gpu {
-    /// LLVM's and the vendor's name of it: `sm_90`.
+    /// Name of the architecture in LLVM and CUDA, such as `sm_90`.
     pub arch: String,
-    /// The version of PTX that has what the code needs.
+    /// LLVM feature of the required PTX version; LLVM's default if empty.
     pub(crate) ptx: &'static str,
 }
 
-/// Architectures that LLVM compiles for, with the feature for the version of PTX: LLVM's default where it is empty.
+/// Supported architectures, with the LLVM feature of the PTX version; LLVM's default if empty.
 const ARCHITECTURES: &[(&str, &str)] = &[
     ("sm_80", "+ptx80"),
     ("sm_86", "+ptx80"),
@@ -45,31 +46,30 @@ const ARCHITECTURES: &[(&str, &str)] = &[
 ];
 
 impl Gpu {
-    /// A GPU by its architecture: `sm_80` and newer ones.
+    /// Returns a GPU by its architecture: `sm_80` or newer.
     pub fn named(arch: &str) -> Result<Self, Error> {
         let known = ARCHITECTURES.iter().find(|(name, _)| *name == arch);
         known.map(|&(_, ptx)| Self { arch: arch.into(), ptx }).ok_or_else(|| {
             let last = ARCHITECTURES[ARCHITECTURES.len() - 1].0;
-            Error::Target(format!(
-                "there are no kernels for the GPU architecture '{arch}': expected sm_80 to {last}, as sm_90"
-            ))
+            Error::Target(format!("unsupported GPU architecture '{arch}'; expected sm_80 to {last}"))
         })
     }
 }
 
+/// CPU flags of x86-64-v3 beyond x86-64-v2, and of x86-64-v4 beyond x86-64-v3.
 const V3: &[&str] = &["avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "movbe"];
 const V4: &[&str] = &["avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"];
 
 impl Target {
-    /// `x86-64-v3`, `x86-64-v4`, or `native`, which is this machine.
+    /// Returns the processor `x86-64-v3`, `x86-64-v4`, or the one of this machine (`native`).
     pub fn named(cpu: &str) -> Result<Self, Error> {
         match cpu {
             "x86-64-v3" => Ok(Self::level(cpu, cpu, "", false)),
             "x86-64-v4" => Ok(Self::level(cpu, cpu, "", true)),
             "native" => Self::native(),
-            other => Err(Error::Target(format!(
-                "there are no kernels for the processor '{other}': choose native, x86-64-v3 or x86-64-v4"
-            ))),
+            other => {
+                Err(Error::Target(format!("unsupported processor '{other}'; expected native, x86-64-v3 or x86-64-v4")))
+            }
         }
     }
 
@@ -98,8 +98,7 @@ impl Target {
             Ok(Self::level("x86-64-v3", "x86-64-v3", "", false))
         } else {
             Err(Error::Target(
-                "this machine's processor has no AVX2: name the one that will run the code, x86-64-v3 or x86-64-v4"
-                    .into(),
+                "the processor of this machine has no AVX2; name the target processor, x86-64-v3 or x86-64-v4".into(),
             ))
         }
     }

@@ -35,13 +35,14 @@ impl Graph {
         id
     }
 
-    pub(crate) fn known(&mut self, tensor: Tensor) -> Id {
+    /// Adds a constant.
+    pub(crate) fn constant(&mut self, tensor: Tensor) -> Id {
         let id = self.value(tensor.dtype(), tensor.dims());
         self.values[id.0].constant = Some(Constant { source: Expression::bytes(tensor.bytes()), tensor: Some(tensor) });
         id
     }
 
-    /// Applies an operator; its result has a type that the test says.
+    /// Adds a node with one result of the given type. Returns the result.
     pub(crate) fn apply(
         &mut self,
         op: &str,
@@ -63,12 +64,12 @@ impl Graph {
         output
     }
 
-    /// Compiles and runs the graph; kernels are called in pieces, as by threads.
+    /// Compiles and runs the graph. Each kernel is called in pieces, as the runtime's workers do.
     pub(crate) fn run(&self, cpu: &str, inputs: &[Tensor]) -> Result<Vec<Tensor>, String> {
         self.run_with(&Target::named(cpu).unwrap(), true, inputs)
     }
 
-    /// The same without the C library, as GPUs compute it.
+    /// As [`Self::run`], without the C library, like kernels of GPUs.
     pub(crate) fn run_without_library(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>, String> {
         self.run_with(&Target::named("x86-64-v3").unwrap(), false, inputs)
     }
@@ -92,7 +93,7 @@ impl Graph {
     }
 }
 
-/// Compiles and runs what was lowered for a CPU: the bytes of its outputs, whose sizes are given.
+/// Compiles and runs a stage that `lower` lowers for a CPU. Returns the bytes of its outputs, whose sizes are `outputs`.
 pub(crate) fn run(
     target: &Target,
     lower: impl FnOnce(&mut HostModule) -> Result<Lowered, String>,
@@ -119,8 +120,8 @@ fn run_in(
 ) -> Result<Vec<Vec<u8>>, String> {
     let library = folder.join("kernels.so");
     machine_code::compile(&mut host.kernels, target, "", folder, &library).map_err(|error| error.to_string())?;
-    let prepare = std::mem::take(&mut host.pool.prepare);
-    // SAFETY: the library has kernels alone, which do nothing when they are loaded.
+    let prepare = std::mem::take(&mut host.pool.load_calls);
+    // SAFETY: the library contains kernels only, without initializers.
     let library = unsafe { libloading::Library::new(&library) }.map_err(|error| error.to_string())?;
     let mut constants: Vec<Aligned> = host.pool.evaluate()?.into_iter().map(|bytes| Aligned::of(&bytes)).collect();
     let mut inputs: Vec<Aligned> = inputs.iter().map(|bytes| Aligned::of(bytes)).collect();
@@ -138,7 +139,7 @@ fn run_in(
         let kernel: libloading::Symbol<'_, Kernel> = unsafe { library.get(&call.kernel) }.unwrap();
         let pieces = if call.extent >= 2 * call.grain { 2 } else { 1 };
         let middle = call.extent / pieces;
-        // SAFETY: the buffers have the sizes that the kernel was made for.
+        // SAFETY: the buffers have the sizes that the kernel was compiled for.
         let run = |begin, end| unsafe { kernel(buffers.as_ptr(), begin, end) };
         let first = run(0, middle);
         first.max(run(middle, call.extent))
@@ -153,7 +154,7 @@ fn run_in(
     Ok(outputs.iter().map(|output| output.bytes().to_vec()).collect())
 }
 
-/// Checks that a call says of no byte of the arena that it writes it and touches it as another buffer's, which loaders refuse.
+/// Checks that no buffer in the arena that a call writes overlaps another buffer of the call, which loaders reject.
 fn check_writes(call: &Call) -> Result<(), String> {
     let range = |i: usize| match call.buffers[i] {
         Buffer::Arena(offset) => offset..offset + call.bytes[i],
@@ -170,7 +171,7 @@ fn check_writes(call: &Call) -> Result<(), String> {
     Ok(())
 }
 
-/// Bytes that begin where the runtime's buffers may.
+/// Bytes with the alignment of the runtime's buffers.
 struct Aligned {
     memory: Vec<u8>,
     start: usize,
@@ -203,8 +204,8 @@ pub(crate) fn ints(dtype: DType, shape: &[i64], values: &[i64]) -> Tensor {
     Tensor::from_ints(dtype, shape.to_vec(), values).unwrap()
 }
 
-/// Applies an operator to inputs and, behind those, constants. Results have the types that the test says; what comes out
-/// must be the same for all processors.
+/// Applies an operator to inputs followed by constants. Results have the given types. Asserts that the results for this machine and for
+/// `x86-64-v3` agree.
 pub(crate) fn evaluate(
     op: &str,
     inputs: &[Tensor],
@@ -214,7 +215,7 @@ pub(crate) fn evaluate(
 ) -> Result<Vec<Tensor>, String> {
     let mut graph = Graph::default();
     let mut operands: Vec<_> = inputs.iter().map(|tensor| graph.input(tensor.dtype(), tensor.dims())).collect();
-    operands.extend(constants.iter().map(|tensor| graph.known(tensor.clone())));
+    operands.extend(constants.iter().map(|tensor| graph.constant(tensor.clone())));
     let outputs: Vec<_> = results.iter().map(|(dtype, shape)| graph.value(*dtype, shape)).collect();
     graph.nodes.push(Node {
         op: Op::from_name(op).expect("the table has the operator"),
@@ -236,7 +237,7 @@ pub(crate) fn evaluate(
     Ok(wide)
 }
 
-/// Compares numbers by their size; those that are none are equal.
+/// Compares numbers with a mixed absolute and relative tolerance; NaN equals NaN.
 #[track_caller]
 pub(crate) fn assert_close(found: &[f64], expected: &[f64], tolerance: f64) {
     assert_eq!(found.len(), expected.len(), "{found:?} against {expected:?}");
@@ -250,10 +251,10 @@ pub(crate) fn assert_close(found: &[f64], expected: &[f64], tolerance: f64) {
 fn a_graph_is_compiled_and_run() {
     let mut graph = Graph::default();
     let x = graph.input(DType::F32, &[2, 3]);
-    let y = graph.known(floats(&[3], &[10.0, 20.0, 30.0]));
+    let y = graph.constant(floats(&[3], &[10.0, 20.0, 30.0]));
     let sum = graph.apply("Add", &[x, y], &[], DType::F32, &[2, 3]);
-    let turned = graph.apply("Transpose", &[sum], &[], DType::F32, &[3, 2]);
-    let flat = graph.apply("Reshape", &[turned], &[], DType::F32, &[6]);
+    let transposed = graph.apply("Transpose", &[sum], &[], DType::F32, &[3, 2]);
+    let flat = graph.apply("Reshape", &[transposed], &[], DType::F32, &[6]);
     let relu = graph.apply("Relu", &[flat], &[], DType::F32, &[6]);
     graph.outputs = vec![relu, flat, x];
     for cpu in ["native", "x86-64-v3"] {

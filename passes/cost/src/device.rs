@@ -1,7 +1,7 @@
-//! Device kinds: all that the compiler knows of `cpu`, `cuda` and the kinds that a program adds.
+//! Device kinds: properties of `cpu`, `cuda` and kinds that a program registers.
 //!
-//! A kind implements [`DeviceKind`]. The registry is one for the process, as LLVM's registry of targets is: `cpu` and `cuda` are
-//! always there, [`register`] adds others. Other code asks a kind for a capability and never compares its name.
+//! A kind implements [`DeviceKind`]. The registry is global, like LLVM's target registry: `cpu` and `cuda` are built in,
+//! [`register`] adds others. Other code queries capabilities of a kind and never compares its name.
 
 mod cpu;
 mod cuda;
@@ -13,8 +13,8 @@ use crate::{Class, Model, model};
 pub use cpu::CPU;
 pub use cuda::{CUDA, driver_version};
 pub use detect::{Detected, DetectedDevice, DetectedLink};
-pub use form::Form;
-pub use rates::{DefaultRates, Gains, Rates};
+pub use form::ModelForm;
+pub use rates::{DefaultRates, Rates, TypeRatios};
 use std::{
     fmt,
     hash::{Hash, Hasher},
@@ -22,78 +22,78 @@ use std::{
     sync::{PoisonError, RwLock},
 };
 
-/// A kind of device, as the compiler sees it.
+/// Kind of device, with the properties that the compiler needs.
 pub trait DeviceKind: Send + Sync {
-    /// Name in machine descriptions, in IR and in bundles.
+    /// Returns the name in system descriptions, IR and bundles.
     fn name(&self) -> &str;
 
-    /// Memory that holds operands and results of tasks.
+    /// Returns the memory of operands and results of tasks.
     fn memory(&self) -> MemorySpace;
 
-    /// True if tasks may have operators that divi does not know, control flow, and values other than tensors of numbers.
+    /// Returns true if tasks may contain unknown operators, control flow, and values other than numeric tensors.
     fn runs_opaque_work(&self) -> bool {
         self.memory() == MemorySpace::Host
     }
 
-    /// True if weights may stay in the host's memory and come whenever tasks need them (`weights = "streamed"`).
+    /// Returns true if weights may stay in host memory and be copied whenever tasks need them (`weights = "streamed"`).
     fn streams_weights(&self) -> bool {
         self.memory() == MemorySpace::Device
     }
 
-    /// True if devices compute with threads of the host, which a description counts (`threads`).
+    /// Returns true if devices compute with threads of the host, whose number a description gives (`threads`).
     fn uses_threads(&self) -> bool {
         false
     }
 
-    /// Checks the `arch` of a description. The error follows "it": `must be a compute capability, as in "sm_90"`.
+    /// Checks the `arch` of a description. The error is a predicate: `must be a compute capability, as in "sm_90"`.
     fn check_arch(&self, arch: &str) -> Result<(), String> {
         let _ = arch;
         Ok(())
     }
 
-    /// True if code for the `arch` of a description runs on a device whose driver says that it is a `device`.
+    /// Returns true if code for the `arch` of a description runs on a device whose driver reports `device`.
     fn runs_on(&self, arch: &str, device: &str) -> bool {
         arch == device
     }
 
-    /// Rates of a device whose description gives none.
+    /// Returns the rates of a device whose description has none.
     fn default_rates(&self, arch: Option<&str>, threads: Option<u32>) -> DefaultRates;
 
-    /// Form of the estimate for a class of operators.
-    fn form(&self, class: Class) -> Form {
-        Form::roofline(class)
+    /// Returns the form of the model for a class of operators.
+    fn model_form(&self, class: Class) -> ModelForm {
+        ModelForm::roofline(class)
     }
 
-    /// Machine that the model is fitted to: a profile's, unless `divi-profile fit` is given other rates.
+    /// Returns the machine that the model is fitted to, unless `divi-profile fit` is given other rates.
     fn reference(&self) -> Reference;
 
-    /// Model that gives times which no profile has. Without measurements, [`crate::fit::assumed`] makes one.
+    /// Returns the model for tasks that no profile contains. Without measurements, [`crate::fit::prior_model`] creates one.
     fn model(&self) -> &'static Model;
 
-    /// Finds the devices of this kind that this machine has. `has_accelerators` is true if others have memory of their own: the
-    /// host's threads enqueue their work and copy for them.
+    /// Detects the devices of this kind on this machine. `has_accelerators` is true if there are devices of other kinds with
+    /// their own memory, for which threads of the host enqueue work and copy.
     fn detect(&self, has_accelerators: bool) -> Detected {
         let _ = has_accelerators;
         Detected::default()
     }
 
-    /// Environment variable that selects and orders the devices of this machine.
+    /// Returns the environment variable that selects and orders the devices of this machine.
     fn visibility_variable(&self) -> Option<&str> {
         None
     }
 
-    /// Field of a table of PyTorch's times that describes the device. The times are in the fields `<name>_us`.
-    fn table_field(&self) -> TableField<'_> {
-        TableField::Product(self.name())
+    /// Returns the field that identifies the device in a table of PyTorch's times. The times are in the fields `<name>_us`.
+    fn device_field(&self) -> DeviceField<'_> {
+        DeviceField::Product(self.name())
     }
 
-    /// Name of a device in profiles. `variant` is its number of threads (`4 threads`) or its `arch`.
+    /// Returns the name of a device in profiles. `variant` is its number of threads (`4 threads`) or its `arch`.
     fn profile_name(&self, variant: &str, product: Option<&str>) -> String {
         product.unwrap_or(variant).to_owned()
     }
 
-    /// True if a profile of a device with this name must be of this kind.
-    fn owns_profile(&self, device: &str) -> bool {
+    /// Returns true if a profile of a device with this name is only valid for this kind.
+    fn accepts_profile_of(&self, device: &str) -> bool {
         let _ = device;
         false
     }
@@ -102,30 +102,32 @@ pub trait DeviceKind: Send + Sync {
 /// Memory of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MemorySpace {
-    /// The host's. The first such device of a system has the model's inputs and outputs: see [`host`].
+    /// Host memory. The first such device of a system holds the model's inputs and outputs: see [`host`].
     Host,
-    /// Its own: tensors and weights are copied there.
+    /// Device memory: tensors and weights are copied there.
     Device,
 }
 
-/// The machine that a model is fitted to.
+/// Machine that a model is fitted to.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reference {
     /// Peak rates in single precision.
     pub rates: model::Rates,
+    /// Properties that the model's terms depend on.
     pub machine: model::Machine,
 }
 
 /// Field of a table of PyTorch's times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TableField<'a> {
+pub enum DeviceField<'a> {
     /// Name of the product, a string.
     Product(&'a str),
     /// Number of threads, an integer.
     Threads(&'a str),
 }
 
-impl<'a> TableField<'a> {
+impl<'a> DeviceField<'a> {
+    /// Returns the name of the field.
     pub fn name(self) -> &'a str {
         match self {
             Self::Product(name) | Self::Threads(name) => name,
@@ -138,6 +140,7 @@ impl<'a> TableField<'a> {
 pub struct Kind(&'static dyn DeviceKind);
 
 impl Kind {
+    /// Returns the name of the kind.
     pub fn name(self) -> &'static str {
         self.0.name()
     }
@@ -180,19 +183,26 @@ impl fmt::Display for Kind {
 /// Reasons why a kind cannot be registered.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
+    /// Another kind has the same name.
     #[error("device kind '{name}' is already registered")]
-    Duplicate { name: String },
-    /// Names are words of letters, digits and `_`, as fields and attributes are.
+    Duplicate {
+        /// Name of the kind.
+        name: String,
+    },
+    /// The name is not a lower-case identifier.
     #[error("device kind '{name}': expected a lower-case letter, followed by such letters, digits or '_'")]
-    InvalidName { name: String },
+    InvalidName {
+        /// Name of the kind.
+        name: String,
+    },
 }
 
 const BUILT_IN: [Kind; 2] = [CPU, CUDA];
 
-/// Kinds that were added, in that order.
+/// Kinds that were added, in the order of registration.
 static REGISTERED: RwLock<Vec<Kind>> = RwLock::new(Vec::new());
 
-/// Adds a kind for the rest of the process.
+/// Registers a kind for the rest of the process.
 pub fn register(kind: Box<dyn DeviceKind>) -> Result<Kind, Error> {
     let name = kind.name();
     let is_valid = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
@@ -208,24 +218,25 @@ pub fn register(kind: Box<dyn DeviceKind>) -> Result<Kind, Error> {
     Ok(kind)
 }
 
-/// All kinds: `cpu`, `cuda`, then others in the order of their registration.
+/// Returns all kinds: `cpu`, `cuda`, then others in the order of registration.
 pub fn all() -> Vec<Kind> {
     let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
     BUILT_IN.iter().chain(&*registered).copied().collect()
 }
 
+/// Finds a kind by name.
 pub fn find(name: &str) -> Option<Kind> {
     all().into_iter().find(|kind| kind.name() == name)
 }
 
-/// Names of the kinds that have a property, for messages: `cpu, cuda`.
+/// Returns the names of the kinds that have a property, for messages: `cpu, cuda`.
 pub fn names(has: impl Fn(Kind) -> bool) -> String {
     let names: Vec<&str> = all().into_iter().filter(|kind| has(*kind)).map(Kind::name).collect();
     names.join(", ")
 }
 
-/// Index of the host among devices of these kinds: the first device whose memory is the host's, or the first of all if there is
-/// none. It has the model's inputs, its outputs, and all weights that are not on a device yet.
+/// Returns the index of the host among devices of these kinds: the first device with host memory, or 0 if there is none. It
+/// holds the model's inputs and outputs, and all weights that are not on a device yet.
 pub fn host<'a>(kinds: impl IntoIterator<Item = &'a str>) -> usize {
     let is_host = |name: &str| find(name).is_some_and(|kind| kind.memory() == MemorySpace::Host);
     kinds.into_iter().position(is_host).unwrap_or(0)

@@ -1,27 +1,28 @@
-//! What a task takes on the devices of a system: measured where a profile knows it, estimated by a model where none does.
+//! Times of tasks on the devices of a system: measured if a profile contains the task, estimated by a model otherwise.
 
 use crate::{
     Class, Task,
     model::{Bound, Estimate, Launch, Model, Rates},
-    profile::{Found, Key, Profile, Source as ProfileSource},
+    profile::{Key, LookupKind, Profile, ProfileTime},
     system::{Device, Execution, System},
     units::Micros,
 };
 use divi_onnx::DType;
 use std::path::{Path, PathBuf};
 
-/// Where a time comes from, the best first.
+/// Source of a time, in order of decreasing accuracy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Source {
-    /// A profile has it.
+pub enum TimeSource {
+    /// A profile contains the time.
     Measured,
-    /// A profile has the task at other batches, or the operator that a cluster is made around.
+    /// A profile contains the task at other batch sizes, or the main operator of the cluster.
     Interpolated,
-    /// The model says so.
+    /// The model predicted the time.
     Estimated,
 }
 
-impl Source {
+impl TimeSource {
+    /// Returns the name in reports and in `divi.costs`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Measured => "measured",
@@ -31,47 +32,48 @@ impl Source {
     }
 }
 
-impl Source {
-    fn of(source: ProfileSource) -> Self {
+impl TimeSource {
+    fn of(source: LookupKind) -> Self {
         match source {
-            ProfileSource::Measured => Self::Measured,
-            ProfileSource::Interpolated => Self::Interpolated,
-            ProfileSource::Scaled => Self::Estimated,
+            LookupKind::Measured => Self::Measured,
+            LookupKind::Interpolated => Self::Interpolated,
+            LookupKind::Scaled => Self::Estimated,
         }
     }
 }
 
-/// What a profile may know a task by.
+/// Keys under which a profile may contain a task.
 #[derive(Clone, Debug, Default)]
-pub struct Keys {
+pub struct ProfileKeys {
+    /// Key of the whole task.
     pub whole: Option<Key>,
-    /// That of a cluster's main operator ([`Task::main`]) alone.
+    /// Key of a cluster's main operator ([`Task::main`]) alone.
     pub main: Option<Key>,
 }
 
-/// A task at one batch size.
+/// Task at one batch size.
 #[derive(Clone, Copy, Debug)]
 pub struct Batch<'a> {
-    /// The inputs of one run.
+    /// Number of inputs per run.
     pub size: u32,
-    /// What one run does.
+    /// Work of one run.
     pub task: &'a Task,
-    /// How often it runs: more than once if it must not see the inputs of a batch together.
+    /// Number of runs: more than one if the task would mix the inputs of a batch.
     pub runs: u32,
 }
 
-/// The times of a task on a device.
+/// Times of a task on a device.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Times {
-    /// One for each batch that was asked for.
+    /// Time at each requested batch size.
     pub micros: Vec<Micros>,
-    /// The least certain of them.
-    pub source: Source,
-    /// What limits the task at the smallest batch.
+    /// Least accurate source of these times.
+    pub source: TimeSource,
+    /// Bottleneck at the smallest batch size.
     pub bound: Bound,
 }
 
-/// The devices of a system, ready to be asked.
+/// Estimator of times on the devices of a system.
 pub struct Estimator {
     devices: Vec<DeviceTimes>,
 }
@@ -80,25 +82,26 @@ struct DeviceTimes {
     device: Device,
     model: &'static Model,
     profile: Option<Profile>,
-    /// Bytes of weights a second that come while tasks run, where they are not there already.
+    /// Bandwidth in bytes per second at which weights are streamed; `None` if they are resident.
     stream: Option<f64>,
 }
 
 impl Estimator {
-    /// Reads the profiles that the system names.
+    /// Creates an estimator; reads the profiles that the system refers to.
     pub fn new(system: &System) -> Result<Self, Error> {
         let times = |(index, device): (usize, &Device)| {
-            let way = system.way_of_weights(index).filter(|_| device.streams_weights);
-            DeviceTimes::new(device, way.map(|link| link.bandwidth.0))
+            let link = system.weight_link(index).filter(|_| device.streams_weights);
+            DeviceTimes::new(device, link.map(|link| link.bandwidth.0))
         };
         let devices = system.devices.iter().enumerate().map(times).collect::<Result<_, _>>()?;
         Ok(Self { devices })
     }
 
-    /// The times of a task on a device. Batches must ascend; a larger one never takes less, because it could be filled up.
-    pub fn times(&self, device: usize, keys: &Keys, batches: &[Batch<'_>]) -> Times {
+    /// Returns the times of a task on a device. Batch sizes must be increasing. Times are monotone: a smaller batch could be
+    /// padded to a larger one.
+    pub fn times(&self, device: usize, keys: &ProfileKeys, batches: &[Batch<'_>]) -> Times {
         let device = &self.devices[device];
-        let mut times = Times { micros: vec![], source: Source::Measured, bound: Bound::Launch };
+        let mut times = Times { micros: vec![], source: TimeSource::Measured, bound: Bound::Launch };
         let mut longest = 0.0f64;
         for (i, batch) in batches.iter().enumerate() {
             let (micros, bound, source) = device.time(keys, batch);
@@ -120,28 +123,29 @@ impl DeviceTimes {
         Ok(Self { device: device.clone(), model, profile, stream })
     }
 
-    fn time(&self, keys: &Keys, batch: &Batch<'_>) -> (Micros, Bound, Source) {
+    fn time(&self, keys: &ProfileKeys, batch: &Batch<'_>) -> (Micros, Bound, TimeSource) {
         let estimate = self.estimate(batch.task);
         let find = |key: &Option<Key>| self.profile.as_ref()?.find(key.as_ref()?, batch.size.into());
         let (micros, source) = match (find(&keys.whole), find(&keys.main)) {
-            (Some(Found { micros, source }), _) => (micros, Source::of(source)),
+            (Some(ProfileTime { micros, source }), _) => (micros, TimeSource::of(source)),
             (None, Some(main)) => self.around(batch.task, estimate.micros, &main),
-            (None, None) => (estimate.micros, Source::Estimated),
+            (None, None) => (estimate.micros, TimeSource::Estimated),
         };
-        // Weights come once, in the order of the tasks: each takes at least as long as its own do.
-        let coming = self.stream.map_or(0.0, |rate| batch.task.weights as f64 / rate * 1e6);
-        (Micros((micros.0 * f64::from(batch.runs)).max(coming)), estimate.bound, source)
+        // Weights are streamed once, in the order of the tasks: a task takes at least as long as the copy of its own weights.
+        // Constants are copied whole, also those of which the task reads a part.
+        let streaming = self.stream.map_or(0.0, |rate| batch.task.resident_weights() as f64 / rate * 1e6);
+        (Micros((micros.0 * f64::from(batch.runs)).max(streaming)), estimate.bound, source)
     }
 
-    /// A cluster whose main operator was measured: what comes along is as the model says, by as much slower or faster as
-    /// the main operator is.
-    fn around(&self, task: &Task, estimate: Micros, main: &Found) -> (Micros, Source) {
+    /// Returns the time of a cluster whose main operator was measured: the model's estimate, scaled by the ratio of measured to
+    /// estimated time of the main operator.
+    fn around(&self, task: &Task, estimate: Micros, main: &ProfileTime) -> (Micros, TimeSource) {
         let alone = task.main().map_or(Micros::ZERO, |work| self.estimate(&Task::from(*work)).micros);
         let ratio = if alone.0 > 0.0 { main.micros.0 / alone.0 } else { 1.0 };
         let is_alone = task.members.iter().filter(|member| member.class != Class::View).count() == 1;
         match is_alone {
-            true => (main.micros, Source::of(main.source)),
-            false => (Micros((estimate.0 * ratio).max(main.micros.0)), Source::Interpolated),
+            true => (main.micros, TimeSource::of(main.source)),
+            false => (Micros((estimate.0 * ratio).max(main.micros.0)), TimeSource::Interpolated),
         }
     }
 
@@ -167,7 +171,7 @@ impl DeviceTimes {
     }
 }
 
-/// Why a profile that a system names cannot be used.
+/// Error in a profile that a system refers to.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("profile '{path}': {message}")]
 pub struct Error {
@@ -187,7 +191,7 @@ mod tests {
     use crate::{Geometry, Work};
     use divi_onnx::Attributes;
 
-    /// A Relu of this many elements.
+    /// Returns a Relu of `count` elements.
     fn relu(count: u64) -> Task {
         let bytes = count * 4;
         let geometry = Geometry::Elements { count };
@@ -204,13 +208,13 @@ mod tests {
         })
     }
 
-    fn keys(shape: &[u64]) -> Keys {
+    fn keys(shape: &[u64]) -> ProfileKeys {
         let operand = crate::profile::Operand { shape, is_constant: false };
         let whole = Key::new(&[("Relu", &Attributes::default())], &[operand], &[shape], DType::F32, 1);
-        Keys { whole, main: None }
+        ProfileKeys { whole, main: None }
     }
 
-    /// A device whose profile has `us` for a Relu of 1024 elements.
+    /// Returns an estimator for a device whose profile has the times `us` for a Relu of 1024 elements.
     fn profiled(us: &str) -> Estimator {
         let folder = std::env::temp_dir().join(format!("divi-estimate-{}-{}", std::process::id(), us.len()));
         std::fs::create_dir_all(&folder).unwrap();
@@ -234,21 +238,21 @@ mod tests {
     fn a_profile_overrides_the_model_where_it_matches() {
         let estimator = profiled(r#"{"1": 5.0, "3": 9.0}"#);
         let measured = times(&estimator, &[1, 1024], &[1, 3]);
-        assert_eq!((&measured.micros[..], measured.source), (&[Micros(5.0), Micros(9.0)][..], Source::Measured));
+        assert_eq!((&measured.micros[..], measured.source), (&[Micros(5.0), Micros(9.0)][..], TimeSource::Measured));
         let between = times(&estimator, &[1, 1024], &[1, 2]);
-        assert_eq!((&between.micros[..], between.source), (&[Micros(5.0), Micros(7.0)][..], Source::Interpolated));
-        assert_eq!(times(&estimator, &[1, 1024], &[1, 4]).source, Source::Estimated);
-        assert_eq!(times(&estimator, &[1, 512], &[1]).source, Source::Estimated);
+        assert_eq!((&between.micros[..], between.source), (&[Micros(5.0), Micros(7.0)][..], TimeSource::Interpolated));
+        assert_eq!(times(&estimator, &[1, 1024], &[1, 4]).source, TimeSource::Estimated);
+        assert_eq!(times(&estimator, &[1, 512], &[1]).source, TimeSource::Estimated);
     }
 
     #[test]
-    fn a_larger_batch_never_takes_less() {
+    fn times_increase_with_batch_size() {
         let estimator = profiled(r#"{"1": 5.0, "2": 3.0, "4": 8.0}"#);
         assert_eq!(times(&estimator, &[1, 1024], &[1, 2, 4]).micros, [Micros(5.0), Micros(5.0), Micros(8.0)]);
     }
 
     #[test]
-    fn a_task_that_repeats_takes_as_often_as_long() {
+    fn repeated_runs_add_up() {
         let estimator = profiled(r#"{"1": 5.0}"#);
         let task = relu(1024);
         let batches = [Batch { size: 1, task: &task, runs: 4 }];
@@ -258,20 +262,39 @@ mod tests {
     #[test]
     fn a_cluster_is_measured_by_its_main_operator() {
         let estimator = profiled(r#"{"1":  50.0}"#);
-        let keys = Keys { whole: None, main: keys(&[1, 1024]).whole };
+        let keys = ProfileKeys { whole: None, main: keys(&[1, 1024]).whole };
         let times = |task: &Task| estimator.times(0, &keys, &[Batch { size: 1, task, runs: 1 }]);
         let mut viewed = relu(1024);
         viewed.members.insert(0, Work { class: Class::View, flops: 0, ..viewed.members[0] });
-        assert_eq!((times(&viewed).micros[0], times(&viewed).source), (Micros(50.0), Source::Measured));
+        assert_eq!((times(&viewed).micros[0], times(&viewed).source), (Micros(50.0), TimeSource::Measured));
         let mut chain = relu(1024);
         chain.members.push(Work { flops: 1000, ..chain.members[0] });
         let around = times(&chain);
         assert!(around.micros[0].0 >= 50.0 && around.micros[0].0 < 100.0, "{around:?}");
-        assert_eq!(around.source, Source::Interpolated);
+        assert_eq!(around.source, TimeSource::Interpolated);
+    }
+
+    /// Tests that a task on a device with streamed weights takes at least as long as the copy of the whole constants, of which a
+    /// Gather reads a few rows.
+    #[test]
+    fn streamed_constants_are_copied_whole() {
+        let device = |id: &str, rest: &str| format!("[[device]]\nid = '{id}'\nmemory = '1 GiB'\n{rest}\n");
+        let text = [
+            device("cpu0", "kind = 'cpu'\nthreads = 1"),
+            device("gpu0", "kind = 'cuda'\narch = 'sm_80'\nweights = 'streamed'"),
+            "[[link]]\nfrom = 'cpu0'\nto = 'gpu0'\nbandwidth = '1 GB/s'\n".to_owned(),
+        ];
+        let estimator = Estimator::new(&System::parse("system.toml", &text.concat()).unwrap()).unwrap();
+        let mut task = relu(1024);
+        task.members[0].resident_weights = 4_000_000;
+        let times =
+            |device| estimator.times(device, &ProfileKeys::default(), &[Batch { size: 1, task: &task, runs: 1 }]);
+        assert!(times(0).micros[0].0 < 4000.0, "weights are resident on the CPU");
+        assert_eq!(times(1).micros, [Micros(4000.0)]);
     }
 
     #[test]
-    fn a_profile_that_is_not_there_is_an_error() {
+    fn missing_profile_is_an_error() {
         let text = "[[device]]\nid = \"c\"\nkind = \"cpu\"\nthreads = 1\nmemory = \"1 GiB\"\nprofile = \"none.json\"\n";
         let system = System::parse("nowhere/system.toml", text).unwrap();
         let message = Estimator::new(&system).err().unwrap().to_string();
@@ -279,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn narrower_numbers_are_faster_where_the_device_says_so() {
+    fn narrower_types_use_their_own_rates() {
         let system = System::load("cpu+h200").unwrap();
         let estimator = Estimator::new(&system).unwrap();
         let geometry = Geometry::Product { count: 1, rows: 4096, columns: 4096, depth: 4096 };
@@ -287,7 +310,7 @@ mod tests {
             let flops = 2 * 4096u64.pow(3);
             let work = Work { class: Class::MatMul, flops, dtype, geometry, ..relu(4096 * 4096).members[0] };
             let task = Task::from(work);
-            estimator.times(1, &Keys::default(), &[Batch { size: 1, task: &task, runs: 1 }]).micros[0].0
+            estimator.times(1, &ProfileKeys::default(), &[Batch { size: 1, task: &task, runs: 1 }]).micros[0].0
         };
         assert!(product(DType::F16) < product(DType::F32) / 2.0);
     }

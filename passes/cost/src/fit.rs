@@ -1,37 +1,41 @@
-//! Fitting the model to what was measured.
+//! Fitting of the model's coefficients to measured times.
 //!
-//! Every class is fitted by itself: the terms that its form has, and its launch. Operators that are the same are one sample that
-//! weighs as much as there are of them. The same samples give the same model, byte for byte.
+//! Each class is fitted separately: the coefficients of its form's terms, and its launch. Equal operators are one sample,
+//! weighted by their number. The fit is deterministic: the same samples give the same model, byte for byte.
 
-mod form;
+mod prior;
 mod search;
 
-use crate::device::{DeviceKind, Form, Reference};
+use crate::device::{DeviceKind, ModelForm, Reference};
 use crate::model::{Coefficients, Kernel, Launch, Model, Rates, Term};
 use crate::profile::Entry;
 use crate::{Class, Geometry, Micros, Task, Work};
-pub use form::Target;
+pub use prior::Target;
 use search::{Column, Problem, Row, Solution};
 use std::collections::BTreeMap;
 
-/// A task that was measured.
+/// Measured task.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
+    /// Task.
     pub task: Task,
+    /// Measured time.
     pub micros: Micros,
-    /// How many operators it stands for.
+    /// Number of equal operators, the weight of the sample.
     pub count: u64,
 }
 
-/// A model that was measured as a whole, in a captured graph.
+/// Network that was measured as a whole, in a captured graph.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Replay {
+pub struct CapturedNetwork {
+    /// Tasks, with the number of their occurrences.
     pub tasks: Vec<(Task, u64)>,
+    /// Measured time of the network.
     pub micros: Micros,
 }
 
 impl Sample {
-    /// What was measured of an entry, at each of its batch sizes.
+    /// Returns the samples of an entry, one per batch size.
     pub fn of(entry: &Entry) -> Result<Vec<Self>, divi_onnx::Error> {
         let sample = |(&batch, &micros): (&u64, &f64)| {
             Ok(Self { task: entry.task(batch)?, micros: Micros(micros), count: entry.count })
@@ -40,28 +44,29 @@ impl Sample {
     }
 }
 
-/// Why there is no model.
+/// Error of a fit.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// Nothing was measured that takes time.
+    /// There is no sample of an operator that takes time.
     #[error("no measured operator to fit a model to")]
     NoSamples,
 }
 
-/// Convolutions of one tap count as matrix products, at this weight, if they take longer than a launch could.
+/// Weight of pointwise convolutions as additional samples of matrix products.
 const BORROWED_WEIGHT: f64 = 0.3;
+/// Minimum time in microseconds of such samples, which excludes those dominated by the launch.
 const BORROWED_MICROS: f64 = 50.0;
 
-/// What is assumed of a launch where no simple function was measured.
+/// Launch overhead if no elementwise operator was measured.
 const ASSUMED_LAUNCH: Micros = Micros(10.0);
 
-/// Fits a model. Captured launches are known only if there are `replays`.
+/// Fits a model. The overhead of captured launches is fitted only if there are `replays`.
 pub fn fit(
     target: &Target,
     device: &str,
     runtime: &str,
     samples: &[Sample],
-    replays: &[Replay],
+    replays: &[CapturedNetwork],
 ) -> Result<Model, Error> {
     let mut by_class: BTreeMap<Class, Vec<(&Work, &Sample)>> = BTreeMap::new();
     for sample in samples.iter().filter(|sample| sample.micros.0 > 0.0) {
@@ -79,7 +84,7 @@ pub fn fit(
         let borrowed = if *class == Class::MatMul { &pointwise[..] } else { &[] };
         fitted.insert(*class, fit_class(target, *class, samples, borrowed));
     }
-    // Launches count in those of the simplest kernel.
+    // The unit of launches is that of an elementwise kernel.
     let eager = fitted.get(&Class::Elementwise).map_or(ASSUMED_LAUNCH, |it| Micros(round(it.floor.max(it.added))));
     for class in fitted.values_mut() {
         for launch in [&mut class.floor, &mut class.added, &mut class.bias] {
@@ -103,8 +108,8 @@ pub fn fit(
     Ok(model)
 }
 
-/// Makes the model of a kind of which nothing was measured: its forms with the coefficients that they assume.
-pub fn assumed(kind: &dyn DeviceKind) -> Model {
+/// Returns the model of a kind without measurements: its forms with their prior coefficients.
+pub fn prior_model(kind: &dyn DeviceKind) -> Model {
     let Reference { rates, machine } = kind.reference();
     let mut classes = BTreeMap::new();
     add_assumed(kind, &mut classes);
@@ -113,37 +118,38 @@ pub fn assumed(kind: &dyn DeviceKind) -> Model {
     Model { kind: kind.name().to_owned(), device, runtime, rates, machine, eager, captured, classes }
 }
 
-/// Adds the classes that were not measured, one after the other: later ones may be like earlier ones.
+/// Adds the classes that were not measured, in order: later ones may copy coefficients of earlier ones.
 fn add_assumed(kind: &dyn DeviceKind, fitted: &mut BTreeMap<Class, Coefficients>) {
     for (class, _) in crate::model::CLASSES {
         if !fitted.contains_key(class) {
-            let mut assumed = form::assumed(kind, *class, fitted);
+            let mut assumed = prior::coefficients(kind, *class, fitted);
             assumed.terms.iter_mut().for_each(|(_, coefficient)| *coefficient = round(*coefficient));
             fitted.insert(*class, assumed);
         }
     }
 }
 
-/// Whether a convolution is a matrix product that takes longer than its launch.
+/// Returns true if a convolution is a matrix product whose time is not dominated by the launch.
 fn is_product((work, sample): &(&Work, &Sample)) -> bool {
     matches!(work.geometry, Geometry::Conv { taps: 1, stride: 1, .. }) && sample.micros.0 > BORROWED_MICROS
 }
 
-/// Fits one class. The launch of `borrowed` samples is theirs alone; so are terms that the form does not share.
+/// Fits one class. `borrowed` samples of another class have their own launch, and their own coefficients of the form's
+/// unshared terms.
 fn fit_class(
     target: &Target,
     class: Class,
     samples: &[(&Work, &Sample)],
     borrowed: &[(&Work, &Sample)],
 ) -> Coefficients {
-    let Form { terms: form, has_bias_launch: has_bias, unshared } = target.kind.form(class);
-    let apart = |term: Term| unshared.contains(&term);
+    let ModelForm { terms: form, has_bias_launch: has_bias, unshared } = target.kind.model_form(class);
+    let is_unshared = |term: Term| unshared.contains(&term);
     let mut columns = vec![Column::Launch];
     columns.extend(has_bias.then_some(Column::Launch));
     columns.extend(form.iter().map(|(_, assumed)| Column::Term(*assumed)));
     if !borrowed.is_empty() {
         columns.push(Column::Launch);
-        columns.extend(form.iter().filter(|(term, _)| apart(*term)).map(|(_, assumed)| Column::Term(*assumed)));
+        columns.extend(form.iter().filter(|(term, _)| is_unshared(*term)).map(|(_, assumed)| Column::Term(*assumed)));
     }
     let row = |(work, sample): &(&Work, &Sample), is_own: bool| {
         let kernel = Kernel::of(&sample.task, work);
@@ -154,10 +160,10 @@ fn fit_class(
         };
         let mut features = vec![own];
         features.extend(has_bias.then(|| f64::from(u8::from(kernel.has_bias()))));
-        features.extend(form.iter().map(|(term, _)| if apart(*term) { own * time(*term) } else { time(*term) }));
+        features.extend(form.iter().map(|(term, _)| if is_unshared(*term) { own * time(*term) } else { time(*term) }));
         if !borrowed.is_empty() {
             features.push(1.0 - own);
-            let terms = form.iter().filter(|(term, _)| apart(*term));
+            let terms = form.iter().filter(|(term, _)| is_unshared(*term));
             features.extend(terms.map(|(term, _)| (1.0 - own) * time(*term)));
         }
         let weight = sample.count as f64 * if is_own { 1.0 } else { BORROWED_WEIGHT };
@@ -176,8 +182,8 @@ fn fit_class(
     }
 }
 
-/// The overhead of a captured launch with which whole models come out best, to a twentieth of a microsecond.
-fn fit_captured(model: &Model, replays: &[Replay]) -> Micros {
+/// Returns the overhead of a captured launch that minimizes the error on whole networks, to a twentieth of a microsecond.
+fn fit_captured(model: &Model, replays: &[CapturedNetwork]) -> Micros {
     let model = Model { captured: Some(Micros::ZERO), ..model.clone() };
     let deviation = |micros: f64| {
         let rates = Rates { launch: Some(Micros(micros)), ..model.rates };
@@ -192,7 +198,7 @@ fn fit_captured(model: &Model, replays: &[Replay]) -> Micros {
     Micros(round(best(&mut (-20..=20).map(|twentieth| (coarse + f64::from(twentieth) / 20.0).max(0.0)))))
 }
 
-/// To four digits: more are noise.
+/// Rounds to four significant digits.
 fn round(value: f64) -> f64 {
     format!("{value:.3e}").parse().expect("a printed number can be read")
 }

@@ -1,8 +1,8 @@
-//! What a task costs on a device, without MLIR: how much work an operator is, how fast machines are, what was measured on
-//! them, and the model that fills the gaps.
+//! Cost of tasks on devices, independent of MLIR: work of operators, rates of devices, measured profiles, and an analytic
+//! model for tasks that were not measured.
 //!
-//! A machine is described by a system description; a task is one operator or a cluster of several; its time comes from a
-//! profile that measured it or from a model whose coefficients were fitted to such profiles.
+//! A machine is described by a system description; a task is one operator or a cluster of several. The time of a task comes
+//! from a profile, or from a model whose coefficients were fitted to profiles.
 
 pub mod device;
 pub mod estimate;
@@ -21,11 +21,11 @@ pub mod units;
 pub mod validate;
 pub mod work;
 
-pub use estimate::{Estimator, Source};
+pub use estimate::{Estimator, TimeSource};
 pub use memory::{MemoryGraph, MemoryTask, MemoryTensor, Peak};
 pub use model::Model;
 pub use profile::Profile;
 pub use system::System;
 pub use task::Task;
 pub use units::{Bytes, Micros};
-pub use work::{Class, Geometry, Work, opaque, viewed_operand, work};
+pub use work::{Class, Geometry, Work, opaque_work, viewed_operand, work};

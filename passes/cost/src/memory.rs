@@ -1,118 +1,158 @@
-//! The peak memory of a set of tasks in an order on a device: one answer for the planner, which must not exceed what the
-//! device has, and for the runtime, which allocates.
+//! Peak memory of a sequence of tasks on a device. Shared by the planner, which must respect the device's capacity, and the
+//! runtime, which allocates.
 //!
-//! What is in memory:
+//! Live ranges:
 //!
-//! - **Weights** all the time. A constant that several tasks read is there once.
-//! - **Results** from the start of the task that writes them until the end of the last task of the set that reads them; a
-//!   result that nobody reads while its task runs. Nothing is computed in place: operands and results of a task are there
+//! - **Weights** are always live. A constant that several tasks read is counted once.
+//! - **Results** are live from the start of the task that writes them to the end of the last task of the set that reads them;
+//!   a result without readers, while its task runs. Nothing is computed in place: operands and results of a task are live
 //!   together while it runs.
-//! - **Results that leave**, because a task outside the set reads them or the model returns them, until the very end: when
-//!   their transfer is done is not known here. A caller that knows says so ([`Stay::leaves`]).
-//! - **Arrivals**, which are read here and computed elsewhere (the model's inputs too), from the very start: a transfer may
-//!   be early. A caller that knows says so ([`Stay::arrives`]). They go after their last reader in the set.
-//! - **Scratch** while its task runs.
+//! - **Outgoing results**, which a task outside the set reads or the model returns, are live to the end, because the end of
+//!   their transfer is unknown here. Callers can limit it with [`LiveRange::last`].
+//! - **Incoming tensors**, which are read here and computed elsewhere (including the model's inputs), are live from the start,
+//!   because a transfer may be early. Callers can limit it with [`LiveRange::first`]. They end with their last reader in
+//!   the set.
+//! - **Scratch** is live while its task runs.
 //!
-//! A view shares the memory of what it is a view of, if the task that makes it is in the set; both are there as long as
-//! either is. If that task ran elsewhere, the view arrives as a tensor of its own.
+//! A view shares the buffer of its operand if the task that creates it is in the set; the buffer is live while either is.
+//! Otherwise the view is an incoming tensor with its own buffer.
 
 #[cfg(test)]
 mod tests;
 
 use crate::Bytes;
 
-/// A tensor of a [`MemoryGraph`], by its index.
+/// Index of a tensor in a [`MemoryGraph`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TensorId(pub usize);
 
-/// A constant of a [`MemoryGraph`], by its index.
+/// Index of a constant in a [`MemoryGraph`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConstantId(pub usize);
 
-/// A task of a [`MemoryGraph`], by its index.
+/// Index of a task in a [`MemoryGraph`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TaskId(pub usize);
 
-/// An activation: an input of the model, or the result of a task.
+/// Activation: an input of the model, or the result of a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryTensor {
+    /// Size.
     pub bytes: Bytes,
-    /// The tensor whose memory this one shares: an operand of the task that writes it.
+    /// Tensor whose memory this one shares: an operand of the task that writes it.
     pub alias: Option<TensorId>,
-    /// Whether the model returns it.
+    /// True if the model returns it.
     pub is_output: bool,
 }
 
-/// What a task needs in memory.
+/// Memory accesses of a task.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemoryTask {
+    /// Operands.
     pub reads: Vec<TensorId>,
+    /// Results.
     pub writes: Vec<TensorId>,
+    /// Constant operands.
     pub constants: Vec<ConstantId>,
+    /// Size of temporary buffers.
     pub scratch: Bytes,
 }
 
-/// All tasks of a model, whichever device they run on.
+/// All tasks of a model, on any device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryGraph {
     tensors: Vec<MemoryTensor>,
     constants: Vec<Bytes>,
     tasks: Vec<MemoryTask>,
-    /// The task that writes each tensor; `None` for inputs of the model.
+    /// Task that writes each tensor; `None` for inputs of the model.
     producers: Vec<Option<TaskId>>,
-    /// How often each tensor is read.
+    /// Number of reads of each tensor.
     reads: Vec<usize>,
 }
 
-/// When a tensor that crosses the set's border is on the device, as positions in the order; `None` is the conservative
-/// answer. It cannot arrive later than its first reader starts, nor leave before its last one ends.
+/// Live range of a tensor that crosses the boundary of the set, as positions in the order; `None` is conservative. The range
+/// always includes all readers in the set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stay {
-    /// The first task while which a tensor from elsewhere is there; else it is from the start.
-    pub arrives: Option<usize>,
-    /// The last task while which a tensor for elsewhere is there; else it is to the end.
-    pub leaves: Option<usize>,
+pub struct LiveRange {
+    /// Position of the first task during which an incoming tensor is live; `None` for the start.
+    pub first: Option<usize>,
+    /// Position of the last task during which an outgoing tensor is live; `None` for the end.
+    pub last: Option<usize>,
 }
 
-/// The moment at which most memory is in use, the first of several.
+/// Maximum memory use, at the first task that attains it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Peak {
-    /// Everything: the sum of the three below.
+    /// Total: the sum of the three below.
     pub bytes: Bytes,
+    /// Weights.
     pub weights: Bytes,
+    /// Live activations.
     pub activations: Bytes,
+    /// Scratch of the task.
     pub scratch: Bytes,
-    /// The task that runs then; `None` if there are no tasks.
+    /// Task at which the maximum is attained; `None` if there are no tasks.
     pub at: Option<TaskId>,
 }
 
-/// What is wrong with a graph or an order.
+/// Error in a graph or an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MemoryError {
-    #[error("there is no task {}", .0.0)]
+    /// The order contains a task that the graph does not have.
+    #[error("task {} does not exist", .0.0)]
     NoSuchTask(TaskId),
+    /// A task accesses a tensor that the graph does not have.
     #[error("task {} names tensor {}, which does not exist", .task.0, .tensor.0)]
-    NoSuchTensor { task: TaskId, tensor: TensorId },
+    NoSuchTensor {
+        /// Task.
+        task: TaskId,
+        /// Missing tensor.
+        tensor: TensorId,
+    },
+    /// A task reads a constant that the graph does not have.
     #[error("task {} names constant {}, which does not exist", .task.0, .constant.0)]
-    NoSuchConstant { task: TaskId, constant: ConstantId },
+    NoSuchConstant {
+        /// Task.
+        task: TaskId,
+        /// Missing constant.
+        constant: ConstantId,
+    },
     /// Two tasks, or one task twice, write the same tensor.
     #[error("tasks {} and {} both write tensor {}", .tasks[0].0, .tasks[1].0, .tensor.0)]
-    WrittenTwice { tensor: TensorId, tasks: [TaskId; 2] },
+    WrittenTwice {
+        /// Tensor.
+        tensor: TensorId,
+        /// Tasks that write it.
+        tasks: [TaskId; 2],
+    },
     /// A tensor shares the memory of one that its task does not read.
     #[error(
-        "tensor {} shares the memory of tensor {}, which is no operand of the task that writes it",
+        "tensor {} shares the memory of tensor {}, which is not an operand of the task that writes it",
         .tensor.0, .alias.0
     )]
-    AliasOfStranger { tensor: TensorId, alias: TensorId },
-    /// A task is in the order twice.
+    AliasOfNonOperand {
+        /// Tensor.
+        tensor: TensorId,
+        /// Tensor whose memory it shares.
+        alias: TensorId,
+    },
+    /// The order contains a task twice.
     #[error("task {} is in the order twice", .0.0)]
     RunsTwice(TaskId),
-    /// A task comes before the one whose result it reads.
+    /// A task precedes the one whose result it reads.
     #[error("task {} reads tensor {} before task {}, which writes it: swap them", .task.0, .tensor.0, .producer.0)]
-    ReadsBeforeWritten { task: TaskId, tensor: TensorId, producer: TaskId },
+    ReadsBeforeWritten {
+        /// Task that reads.
+        task: TaskId,
+        /// Tensor.
+        tensor: TensorId,
+        /// Task that writes.
+        producer: TaskId,
+    },
 }
 
 impl MemoryGraph {
+    /// Creates a graph; `constants` are the sizes of the constants.
     pub fn new(tensors: Vec<MemoryTensor>, constants: Vec<Bytes>, tasks: Vec<MemoryTask>) -> Result<Self, MemoryError> {
         let mut producers = vec![None; tensors.len()];
         let mut reads = vec![0; tensors.len()];
@@ -135,14 +175,14 @@ impl MemoryGraph {
             let Some(alias) = *alias else { continue };
             let reads_it = |TaskId(task): TaskId| tasks[task].reads.contains(&alias);
             if !producers[tensor].is_some_and(reads_it) {
-                return Err(MemoryError::AliasOfStranger { tensor: TensorId(tensor), alias });
+                return Err(MemoryError::AliasOfNonOperand { tensor: TensorId(tensor), alias });
             }
         }
         Ok(Self { tensors, constants, tasks, producers, reads })
     }
 
-    /// The same graph for a batch of this many of its inputs, where every activation and all scratch grow in proportion.
-    /// Weights do not. A graph whose tensors do not all grow so is made anew for each batch.
+    /// Returns the graph for a batch of `batch` inputs, in which all activations and scratch, but not weights, grow
+    /// proportionally. Not for graphs whose tensors do not all grow proportionally.
     pub fn at_batch(&self, batch: u64) -> Self {
         let mut graph = self.clone();
         graph.tensors.iter_mut().for_each(|tensor| tensor.bytes = tensor.bytes.times(batch));
@@ -150,36 +190,36 @@ impl MemoryGraph {
         graph
     }
 
-    /// The peak of tasks that run on one device in this order, in time linear in the graph.
+    /// Returns the peak of tasks that run on one device in this order. Takes time linear in the size of the graph.
     pub fn peak(&self, order: &[TaskId]) -> Result<Peak, MemoryError> {
-        self.peak_with(order, |_| Stay::default())
+        self.peak_with(order, |_| LiveRange::default())
     }
 
-    /// As [`peak`](Self::peak), for a caller who knows when tensors arrive and leave.
-    pub fn peak_with(&self, order: &[TaskId], stay: impl Fn(TensorId) -> Stay) -> Result<Peak, MemoryError> {
+    /// Returns the peak like [`peak`](Self::peak), given the live ranges of incoming and outgoing tensors.
+    pub fn peak_with(&self, order: &[TaskId], live_range: impl Fn(TensorId) -> LiveRange) -> Result<Peak, MemoryError> {
         let set = Set::new(self, order)?;
         let weights = self.weights(order);
-        let (mut comes, mut goes) = (vec![0u128; order.len()], vec![0u128; order.len()]);
-        for Buffer { bytes, first, last } in set.buffers(self, order, stay)? {
-            comes[first] += u128::from(bytes.0);
-            goes[last] += u128::from(bytes.0);
+        let (mut allocated, mut freed) = (vec![0u128; order.len()], vec![0u128; order.len()]);
+        for Buffer { bytes, first, last } in set.buffers(self, order, live_range)? {
+            allocated[first] += u128::from(bytes.0);
+            freed[last] += u128::from(bytes.0);
         }
         let mut peak = Peak { bytes: weights, weights, ..Peak::default() };
         let mut live = 0;
         for (position, &at) in order.iter().enumerate() {
-            live += comes[position];
+            live += allocated[position];
             let activations = Bytes(u64::try_from(live).unwrap_or(u64::MAX));
             let scratch = self.tasks[at.0].scratch;
             let bytes = weights + activations + scratch;
             if peak.at.is_none() || bytes > peak.bytes {
                 peak = Peak { bytes, weights, activations, scratch, at: Some(at) };
             }
-            live -= goes[position];
+            live -= freed[position];
         }
         Ok(peak)
     }
 
-    /// Constants that tasks of the set read, each once.
+    /// Returns the size of the constants that tasks of the set read, each counted once.
     fn weights(&self, order: &[TaskId]) -> Bytes {
         let mut seen = vec![false; self.constants.len()];
         let constants = order.iter().flat_map(|task| &self.tasks[task.0].constants);
@@ -187,20 +227,21 @@ impl MemoryGraph {
     }
 }
 
-/// Memory that one tensor, or several that share it, occupy from the start of one task to the end of another.
+/// Memory of one tensor, or of several that share it, with its live range.
 #[derive(Clone, Copy)]
 struct Buffer {
     bytes: Bytes,
-    /// Positions in the order.
+    /// Position of the first task in the order.
     first: usize,
+    /// Position of the last task in the order.
     last: usize,
 }
 
-/// The tasks on the device.
+/// Tasks on the device.
 struct Set {
-    /// Whether each task of the graph is in it.
+    /// Membership, by task of the graph.
     contains: Vec<bool>,
-    /// How often its tasks read each tensor of the graph.
+    /// Number of reads of each tensor by tasks of the set.
     reads: Vec<usize>,
 }
 
@@ -218,7 +259,7 @@ impl Set {
         Ok(set)
     }
 
-    /// Whether somebody else needs a tensor that a task of the set writes.
+    /// Returns true if a tensor that a task of the set writes is outgoing.
     fn leaves(&self, graph: &MemoryGraph, TensorId(tensor): TensorId) -> bool {
         graph.tensors[tensor].is_output || self.reads[tensor] < graph.reads[tensor]
     }
@@ -227,10 +268,10 @@ impl Set {
         &self,
         graph: &MemoryGraph,
         order: &[TaskId],
-        stay: impl Fn(TensorId) -> Stay,
+        live_range: impl Fn(TensorId) -> LiveRange,
     ) -> Result<Vec<Buffer>, MemoryError> {
         let mut buffers: Vec<Buffer> = vec![];
-        // Which buffer each tensor of the graph is in, once it is in any.
+        // Index of the buffer of each tensor; `None` before its first use.
         let mut places: Vec<Option<usize>> = vec![None; graph.tensors.len()];
         for (position, &task) in order.iter().enumerate() {
             let MemoryTask { reads, writes, .. } = &graph.tasks[task.0];
@@ -241,7 +282,7 @@ impl Set {
                         return Err(MemoryError::ReadsBeforeWritten { task, tensor, producer });
                     }
                     (None, _) => {
-                        let first = stay(tensor).arrives.unwrap_or(0).min(position);
+                        let first = live_range(tensor).first.unwrap_or(0).min(position);
                         buffers.push(Buffer { bytes: graph.tensors[tensor.0].bytes, first, last: position });
                         buffers.len() - 1
                     }
@@ -260,7 +301,7 @@ impl Set {
                 buffer.bytes = buffer.bytes.max(bytes);
                 if self.leaves(graph, tensor) {
                     let end = order.len() - 1;
-                    buffer.last = buffer.last.max(stay(tensor).leaves.map_or(end, |last| last.min(end)));
+                    buffer.last = buffer.last.max(live_range(tensor).last.map_or(end, |last| last.min(end)));
                 }
             }
         }

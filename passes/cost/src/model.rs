@@ -1,13 +1,14 @@
-//! The analytic model: how long a task takes on a device of which only the peak rates are known.
+//! Analytic cost model: time of a task on a device, given the device's peak rates.
 //!
-//! It is a roofline for each class of operators. The time of a kernel is a sum of [`Term`]s, each the time that some of its
-//! operations or bytes take at the device's peak rate, times a coefficient: the reciprocal of the efficiency. Terms that
-//! depend on size (waves of tiles, the depth of a product, caches) make the efficiency depend on it. A launch is a cost of
-//! its own: executed eagerly, the host prepares a kernel while the device works on the one before, so that the longer of the
-//! two counts; in a captured graph a small constant is left. The coefficients are fitted to measured profiles, one model for
-//! each kind of device ([`crate::fit`]).
+//! Each class of operators has an extended roofline. The time of a kernel is a sum of [`Term`]s: the time of some of its
+//! operations or bytes at the device's peak rate, times a coefficient, the reciprocal of the efficiency. Terms that depend on
+//! size (waves of tiles, depth of a product, caches) model its influence on the efficiency. Launches are modeled separately:
+//! in eager execution the host prepares a kernel while the device runs the previous one, so that the longer of both
+//! determines the time; in a captured graph a small constant remains. The coefficients are fitted to measured profiles, one
+//! model per kind of device ([`crate::fit`]).
 //!
-//! Estimates are finite, never below the roofline of the peak rates, and never fall as the batch grows or as rates shrink.
+//! Estimates are finite, at least the roofline of the peak rates, and monotone: they do not decrease with the batch size and
+//! do not increase with the rates.
 
 mod json;
 pub mod term;
@@ -18,35 +19,39 @@ use std::collections::BTreeMap;
 pub(crate) use term::Kernel;
 pub use term::{Machine, Term};
 
-/// The peak rates of a device.
+/// Peak rates of a device.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rates {
-    /// Of the element type that the task calculates in.
+    /// Operations per second in the element type of the task.
     pub flops_per_s: f64,
-    /// Of its memory.
+    /// Memory bandwidth.
     pub bytes_per_s: f64,
-    /// The overhead of a launch, if it is known; the model's otherwise.
+    /// Overhead of a launch; `None` for the model's own.
     pub launch: Option<Micros>,
 }
 
-/// How kernels are launched.
+/// Launch mode of kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Launch {
-    /// One by one, as the host comes to them.
+    /// The host launches each kernel.
     Eager,
-    /// All at once, from a graph that was captured before.
+    /// Kernels are launched together, as a captured graph.
     Captured,
 }
 
-/// What a task's time is mostly made of.
+/// Bottleneck of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
+    /// Operations.
     Compute,
+    /// Memory traffic.
     Memory,
+    /// Launch overhead.
     Launch,
 }
 
 impl Bound {
+    /// Returns the name in `divi.bound`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Compute => "compute",
@@ -56,61 +61,66 @@ impl Bound {
     }
 }
 
+/// Predicted time of a task.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
+    /// Time.
     pub micros: Micros,
+    /// Bottleneck.
     pub bound: Bound,
 }
 
-/// The model of one kind of device.
+/// Cost model of one kind of device.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
     /// Name of the kind.
     pub kind: String,
-    /// The machine that was measured.
+    /// Machine that was measured.
     pub device: String,
-    /// What ran on it: `PyTorch eager`.
+    /// Runtime that was measured: `PyTorch eager`.
     pub runtime: String,
-    /// The rates of that machine.
+    /// Peak rates of that machine.
     pub rates: Rates,
+    /// Properties that the terms depend on.
     pub machine: Machine,
-    /// The overhead of launching the simplest kernel eagerly.
+    /// Overhead of an eager launch of an elementwise kernel, the unit of launches.
     pub eager: Micros,
-    /// The overhead that a kernel of a captured graph has, where that was measured.
+    /// Overhead of a kernel in a captured graph, if it was measured.
     pub captured: Option<Micros>,
-    /// Every class but views.
+    /// Coefficients of all classes except views.
     pub(crate) classes: BTreeMap<Class, Coefficients>,
 }
 
-/// What is fitted for a class.
+/// Coefficients of a class.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Coefficients {
-    /// Measured times that they were fitted to; none if they are assumed.
+    /// Number of fitted samples; 0 for prior coefficients.
     pub samples: usize,
-    /// What the host takes for a launch while the device works, in launches of the simplest kernel.
+    /// Time of a launch on the host, which overlaps with the device's work; in eager launches.
     pub floor: f64,
-    /// What a launch adds to the device's own time, in the same unit.
+    /// Time that a launch adds to the device's work; in eager launches.
     pub added: f64,
-    /// What a convolution's bias, a kernel of its own, adds to that.
+    /// Time that the bias of a convolution, a separate kernel, adds to it; in eager launches.
     pub bias: f64,
+    /// Terms with their coefficients.
     pub terms: Vec<(Term, f64)>,
 }
 
-/// The parts of a kernel's time, in microseconds.
+/// Components of a kernel's time, in microseconds.
 #[derive(Clone, Copy, Debug, Default)]
 struct Parts {
     /// Operations.
     compute: f64,
-    /// Operands and results passing by.
+    /// Traffic of operands and results.
     streams: f64,
-    /// Bytes that move for other reasons.
+    /// Other memory traffic.
     moves: f64,
 }
 
 const MICROS: f64 = 1e6;
 
-/// Operations of functions that are applied to another operator's results, at the peak rate: they are chains of dependent
-/// instructions, not all of them multiply and add.
+/// Slowdown of the operations of an epilogue relative to the peak rate: they are chains of dependent instructions, and not
+/// all are FMAs.
 const EPILOGUE: f64 = 4.0;
 
 impl Model {
@@ -119,16 +129,16 @@ impl Model {
         Self::from_json(text).expect("a test reads the models that are compiled in")
     }
 
-    /// What was fitted for a class; nothing for views.
+    /// Returns the coefficients of a class; `None` for views.
     pub fn coefficients(&self, class: Class) -> Option<&Coefficients> {
         self.classes.get(&class)
     }
 
-    /// How long a task takes.
+    /// Returns the time of a task.
     ///
-    /// The members of a cluster are one kernel: it is launched once and moves the cluster's bytes; what the other members
-    /// calculate comes on top, as far as it is not hidden behind the bytes. A cluster takes no longer than its members one
-    /// by one, and no less than any of them. Views take no time.
+    /// A cluster is one kernel: it is launched once and moves the cluster's bytes. The operations of members other than the
+    /// dominant one are added, as far as they do not overlap with memory traffic. The time of a cluster is at most the sum and
+    /// at least the maximum of its members' times. Views take no time.
     pub fn time(&self, rates: &Rates, task: &Task, launch: Launch) -> Estimate {
         let members: Vec<&Work> = task.members.iter().filter(|member| member.class != Class::View).collect();
         if let [member] = members[..] {
@@ -137,27 +147,27 @@ impl Model {
         }
         let alone: Vec<Estimate> = members.iter().map(|member| self.alone(rates, member, launch)).collect();
         let extras: Vec<(f64, f64)> = members.iter().map(|member| self.extra(rates, member)).collect();
-        // Whichever member gives the kernel its character, it takes at least as long as that one alone.
+        // Each member is tried as the dominant one; the kernel takes at least as long as that member alone.
         let candidates = members.iter().zip(&alone).enumerate().map(|(index, (member, alone))| {
             let others = extras.iter().enumerate().filter(|(other, _)| *other != index).map(|(_, extra)| extra);
             let (heavy, light) = others.fold((0.0, 0.0), |sum, extra| (sum.0 + extra.0, sum.1 + extra.1));
             let whole = self.finish(rates, launch, &Kernel::of(task, member), heavy, light);
             if whole.micros < alone.micros { *alone } else { whole }
         });
-        let nothing = Estimate { micros: Micros::ZERO, bound: Bound::Launch };
-        let longest = candidates.fold(nothing, |best, it| if best.micros < it.micros { it } else { best });
-        let one_by_one: Micros = alone.iter().map(|estimate| estimate.micros).sum();
-        let micros = if longest.micros > one_by_one { one_by_one } else { longest.micros };
+        let zero = Estimate { micros: Micros::ZERO, bound: Bound::Launch };
+        let longest = candidates.fold(zero, |longest, it| if longest.micros < it.micros { it } else { longest });
+        let unfused: Micros = alone.iter().map(|estimate| estimate.micros).sum();
+        let micros = if longest.micros > unfused { unfused } else { longest.micros };
         Estimate { micros, ..longest }.at_least(roofline(rates, task))
     }
 
-    /// An operator as a task of its own.
+    /// Returns the time of an operator as a separate task.
     fn alone(&self, rates: &Rates, work: &Work, launch: Launch) -> Estimate {
         self.finish(rates, launch, &Kernel::new(work), 0.0, 0.0).at_least(roofline(rates, &Task::from(*work)))
     }
 
-    /// What an operator adds to a kernel that another one gives its character: time that is spent anyway, and time that can
-    /// hide behind the kernel's bytes.
+    /// Returns the time that an operator adds to a kernel dominated by another: time that does not overlap with the kernel's
+    /// memory traffic, and time that does.
     fn extra(&self, rates: &Rates, work: &Work) -> (f64, f64) {
         let Some(class) = self.classes.get(&work.class) else { return (0.0, 0.0) };
         let parts = class.parts(rates, &Kernel::new(work), &self.machine);
@@ -167,6 +177,7 @@ impl Model {
         }
     }
 
+    /// Returns the time of a kernel, including its launch; `heavy` and `light` are the sums of [`extra`](Self::extra).
     fn finish(&self, rates: &Rates, launch: Launch, kernel: &Kernel<'_>, heavy: f64, light: f64) -> Estimate {
         let Some(class) = self.classes.get(&kernel.work.class) else {
             return Estimate { micros: Micros::ZERO, bound: Bound::Launch };
@@ -219,24 +230,24 @@ impl Estimate {
     }
 }
 
-/// What no device with these rates can do in less, and which rate decides.
+/// Returns the lower bound on the time of a task at the peak rates, and the rate that determines it.
 fn roofline(rates: &Rates, task: &Task) -> (f64, Bound) {
     let compute = task.flops() as f64 / flops_per_s(rates) * MICROS;
     let memory = (task.read as f64 + task.weights as f64 + task.written as f64) / bytes_per_s(rates) * MICROS;
     if compute >= memory { (compute, Bound::Compute) } else { (memory, Bound::Memory) }
 }
 
-/// Rates that are no rates count as the slowest there is: estimates stay finite.
+/// Returns the rate, replacing invalid ones by 1 to keep estimates finite.
 fn flops_per_s(rates: &Rates) -> f64 {
     rates.flops_per_s.max(1.0)
 }
 
+/// Returns the rate, replacing invalid ones by 1 to keep estimates finite.
 fn bytes_per_s(rates: &Rates) -> f64 {
     rates.bytes_per_s.max(1.0)
 }
 
-/// The time of two things that run side by side: the longer one, and a little more where they are about as long (the norm of
-/// the two with exponent 8).
+/// Returns the time of two overlapping activities, a smooth maximum: the 8-norm of both.
 pub(crate) fn overlap(a: f64, b: f64) -> f64 {
     let (short, long) = if a < b { (a, b) } else { (b, a) };
     if short <= 0.0 {

@@ -1,11 +1,11 @@
-//! Patterns that stand for several names.
+//! Glob patterns for names.
 
-/// Whether a name fits a pattern, each `*` of which stands for any characters.
-pub fn fits(pattern: &str, name: &str) -> bool {
+/// Returns true if a name matches a pattern, in which each `*` matches any sequence of characters.
+pub fn matches(pattern: &str, name: &str) -> bool {
     let Some((prefix, rest)) = pattern.split_once('*') else { return pattern == name };
     let Some(mut name) = name.strip_prefix(prefix) else { return false };
     let (middle, suffix) = rest.rsplit_once('*').unwrap_or(("", rest));
-    // The first place where a part fits leaves most to those behind it.
+    // Leftmost matches leave the longest rest for the following parts.
     for part in middle.split('*') {
         match name.find(part) {
             Some(at) => name = &name[at + part.len()..],
@@ -17,10 +17,10 @@ pub fn fits(pattern: &str, name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::fits;
+    use super::matches;
 
     #[test]
-    fn stars_stand_for_anything() {
+    fn stars_match_any_sequence() {
         for (pattern, id) in [
             ("n0_*", "n0_gpu1"),
             ("*", "x"),
@@ -29,10 +29,10 @@ mod tests {
             ("a*a", "aa"),
             ("a*b*", "ab"),
         ] {
-            assert!(fits(pattern, id), "{pattern} {id}");
+            assert!(matches(pattern, id), "{pattern} {id}");
         }
         for (pattern, id) in [("n0_*", "n1_gpu1"), ("a*a", "a"), ("n*_*2", "n0_gpu1"), ("*x*y*", "yx"), ("n0", "n0x")] {
-            assert!(!fits(pattern, id), "{pattern} {id}");
+            assert!(!matches(pattern, id), "{pattern} {id}");
         }
     }
 }

@@ -1,11 +1,11 @@
-//! Profiles: what was measured on a machine (`divi-profile/1`), and how it is found again.
+//! Profiles: times that were measured on a machine (`divi-profile/1`), and their lookup.
 //!
-//! An entry is an operator or a cluster, with the times it took at some batch sizes. It is matched by its operators, their
-//! attributes, the shapes of operands and results, and the element type. Shapes are those at batch one: the first dimension of
-//! each operand that is computed, and of each result, is the batch. Constant operands (weights) have no batch.
+//! An entry is an operator or a cluster, with its times at some batch sizes. It is matched by its operators, their attributes,
+//! the shapes of operands and results, and the element type. Shapes are those at batch size 1: the first dimension of each
+//! computed operand, and of each result, is the batch. Constant operands (weights) have no batch.
 //!
-//! Between two batch sizes that were measured, the time is interpolated along a straight line. Beyond them, nothing was
-//! measured: [`Profile::find`] finds nothing there, and [`Profile::find_or_scale`] scales the nearest time by a model's ratio.
+//! Times between two measured batch sizes are interpolated linearly. Outside of the measured range, [`Profile::find`] returns
+//! `None`, and [`Profile::find_or_scale`] scales the nearest time by a model's ratio.
 
 mod json;
 mod key;
@@ -16,70 +16,77 @@ use divi_onnx::{Attributes, DType, Op};
 pub use key::{Key, Operand};
 use std::collections::{BTreeMap, HashMap};
 
-/// What was measured on one machine.
+/// Times that were measured on one machine.
 #[derive(Clone, Debug, Default)]
 pub struct Profile {
+    /// Name of the device.
     pub device: String,
+    /// Runtime that was measured.
     pub runtime: String,
-    /// The overhead of a launch, which the times include.
+    /// Overhead of a launch, which the times include.
     pub launch: Option<Micros>,
     entries: Vec<Entry>,
-    /// The times of each key by batch size.
+    /// Times of each key by batch size.
     index: HashMap<Key, BTreeMap<u64, f64>>,
 }
 
-/// An operator or a cluster that was measured.
+/// Operator or cluster that was measured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
-    /// In the order in which they run.
+    /// Operators in execution order.
     pub ops: Vec<Member>,
-    /// Shapes of the operands that other tasks compute, at batch one.
+    /// Shapes of the operands that other tasks compute, at batch size 1.
     pub inputs: Vec<Vec<u64>>,
-    /// Shapes of the constant operands. Where they are not known, any match.
+    /// Shapes of the constant operands; `None` matches any.
     pub weights: Option<Vec<Vec<u64>>>,
-    /// Shapes of the results, at batch one.
+    /// Shapes of the results, at batch size 1.
     pub outputs: Vec<Vec<u64>>,
+    /// Element type.
     pub dtype: DType,
     /// Microseconds by batch size.
     pub micros: BTreeMap<u64, f64>,
-    /// How many operators of the models that were measured it stands for.
+    /// Number of equal operators in the measured networks.
     pub count: u64,
 }
 
-/// An operator of an entry.
+/// Operator of an entry.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Member {
-    /// As ONNX names it: `Conv`. A profile may have operators that the table does not know.
+    /// ONNX's name: `Conv`. A profile may contain unknown operators.
     pub name: String,
+    /// Attributes.
     pub attributes: Attributes,
 }
 
 impl Member {
-    /// The operator of the table, if it has one of this name.
+    /// Returns the operator; `None` if it is unknown.
     fn known(&self) -> Option<Op> {
         Op::from_name(&self.name)
     }
 }
 
-/// A time that is known.
+/// Time from a profile.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Found {
+pub struct ProfileTime {
+    /// Time.
     pub micros: Micros,
-    pub source: Source,
+    /// Source of the time.
+    pub source: LookupKind,
 }
 
-/// Where a time is from.
+/// Source of a time from a profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum LookupKind {
+    /// Measured at this batch size.
     Measured,
-    /// Between two batch sizes that were measured.
+    /// Interpolated between two measured batch sizes.
     Interpolated,
-    /// Beyond the batch sizes that were measured, at a model's ratio.
+    /// Scaled by a model's ratio from the nearest measured batch size.
     Scaled,
 }
 
 impl Profile {
-    /// Entries that are the same are found as one: a batch size that was measured more than once has the median of its times.
+    /// Creates a profile. Equal entries are merged for lookup: a batch size that was measured repeatedly has the median time.
     pub fn new(device: impl Into<String>, runtime: impl Into<String>, entries: Vec<Entry>) -> Self {
         let mut times: HashMap<Key, BTreeMap<u64, Vec<(f64, u64)>>> = HashMap::new();
         for entry in &entries {
@@ -95,30 +102,31 @@ impl Profile {
         Self { device: device.into(), runtime: runtime.into(), launch: None, entries, index }
     }
 
+    /// Returns all entries.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// The time of a task at a batch size, if it was measured there or around it.
-    pub fn find(&self, key: &Key, batch: u64) -> Option<Found> {
+    /// Returns the time of a task at a batch size that was measured or lies between measured ones.
+    pub fn find(&self, key: &Key, batch: u64) -> Option<ProfileTime> {
         let times = self.times(key)?;
         if let Some(&micros) = times.get(&batch) {
-            return Some(Found { micros: Micros(micros), source: Source::Measured });
+            return Some(ProfileTime { micros: Micros(micros), source: LookupKind::Measured });
         }
         let (&below, &low) = times.range(..batch).next_back()?;
         let (&above, &high) = times.range(batch..).next()?;
         let share = (batch - below) as f64 / (above - below) as f64;
-        Some(Found { micros: Micros(low + (high - low) * share), source: Source::Interpolated })
+        Some(ProfileTime { micros: Micros(low + (high - low) * share), source: LookupKind::Interpolated })
     }
 
-    /// As [`Self::find`]; beyond the batch sizes that were measured, the nearest time, times the ratio of what `model` says of
-    /// the two batch sizes.
-    pub fn find_or_scale(&self, key: &Key, batch: u64, model: impl Fn(u64) -> Micros) -> Option<Found> {
+    /// Returns the time like [`Self::find`]; outside of the measured range, the nearest time, scaled by the ratio of the times
+    /// that `model` predicts for the two batch sizes.
+    pub fn find_or_scale(&self, key: &Key, batch: u64, model: impl Fn(u64) -> Micros) -> Option<ProfileTime> {
         self.find(key, batch).or_else(|| {
             let times = self.times(key)?;
             let (&nearest, &micros) = times.range(..batch).next_back().or_else(|| times.range(batch..).next())?;
             let ratio = model(batch).0 / model(nearest).0;
-            let scaled = Found { micros: Micros(micros * ratio), source: Source::Scaled };
+            let scaled = ProfileTime { micros: Micros(micros * ratio), source: LookupKind::Scaled };
             scaled.micros.0.is_finite().then_some(scaled)
         })
     }
@@ -128,7 +136,7 @@ impl Profile {
     }
 }
 
-/// The median of times that count several times each.
+/// Returns the weighted median of times with their counts.
 pub(crate) fn median(mut times: Vec<(f64, u64)>) -> f64 {
     times.sort_by(|a, b| a.0.total_cmp(&b.0));
     let total = times.iter().fold(0, |sum: u64, (_, count)| sum.saturating_add(*count));

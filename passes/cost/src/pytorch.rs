@@ -1,58 +1,68 @@
-//! Tables that were measured with PyTorch, as profiles.
+//! Conversion of tables that were measured with PyTorch to profiles.
 //!
-//! Three kinds are read: operators of whole models with their times on a GPU and a CPU ([`Operators`]), times of whole models
-//! with and without captured graphs ([`Models`]), and copies between host and device ([`transfers`]).
+//! There are three kinds of tables: operators of networks with their times on a GPU and a CPU ([`Operators`]), times of whole
+//! networks with and without captured graphs ([`NetworkTimes`]), and copies between host and device ([`transfers`]).
 
 mod operators;
 pub mod transfers;
 
-use crate::device::{self, Kind, MemorySpace, TableField};
-use crate::fit::Replay;
+use crate::device::{self, DeviceField, Kind, MemorySpace};
+use crate::fit::CapturedNetwork;
 use crate::json::{At, Error, micros, parse};
 use crate::profile::Entry;
 use crate::{Micros, Profile};
 
-/// Operators of models, each measured by itself.
+/// Operators of networks, each measured separately.
 #[derive(Clone, Debug)]
 pub struct Operators {
+    /// Name of the device.
     pub device: String,
+    /// Runtime that was measured.
     pub runtime: String,
-    pub models: Vec<Model>,
+    /// Networks.
+    pub models: Vec<Network>,
 }
 
-/// The operators of a model. Those that are the same are one entry.
+/// Operators of a network.
 #[derive(Clone, Debug)]
-pub struct Model {
+pub struct Network {
+    /// Name of the network.
     pub name: String,
+    /// Distinct operators, with the medians of their times.
     pub entries: Vec<Entry>,
-    /// What was measured, operator by operator.
+    /// Measured times of all operators.
     pub times: Vec<Time>,
-    /// Operators that ONNX has no form for, with the reason.
-    pub left_out: Vec<Remark>,
-    /// Operators of which the table does not say everything, with what is assumed.
-    pub assumed: Vec<Remark>,
+    /// Operators without an ONNX equivalent, with the reason.
+    pub skipped: Vec<Note>,
+    /// Operators that the table describes incompletely, with the assumption.
+    pub assumptions: Vec<Note>,
 }
 
-/// The time of one operator.
+/// Time of one operator.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Time {
-    /// The index of its entry.
+    /// Index of its entry.
     pub entry: usize,
+    /// Batch size.
     pub batch: u64,
+    /// Time.
     pub micros: Micros,
 }
 
-/// Something to be said of an operator.
+/// Note about an operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Remark {
+pub struct Note {
+    /// Name of the node.
     pub node: String,
+    /// PyTorch's name of the operator.
     pub op: String,
+    /// Text of the remark, a predicate.
     pub text: String,
 }
 
-/// Times of whole models.
+/// Times of whole networks.
 #[derive(Clone, Debug)]
-pub struct Models {
+pub struct NetworkTimes {
     rows: Vec<Whole>,
 }
 
@@ -60,23 +70,23 @@ pub struct Models {
 struct Whole {
     model: String,
     batch: u64,
-    /// In a captured graph.
+    /// Time in a captured graph.
     graph: Micros,
 }
 
 const RUNTIME: &str = "PyTorch eager";
 
 impl Operators {
-    /// Whether a text is such a table; it may be another file.
+    /// Returns true if a text is such a table.
     pub fn recognizes(text: &str) -> bool {
         parse(text).is_ok_and(|value| value.get("models").is_some())
     }
 
-    /// The kinds that a table describes a device of, those with memory of their own first.
+    /// Returns the device kinds of a table, those with their own memory first.
     pub fn kinds(text: &str) -> Result<Vec<Kind>, Error> {
         let value = parse(text)?;
         let mut kinds = device::all();
-        kinds.retain(|kind| value.get(kind.table_field().name()).is_some());
+        kinds.retain(|kind| value.get(kind.device_field().name()).is_some());
         kinds.sort_by_key(|kind| kind.memory() == MemorySpace::Host);
         Ok(kinds)
     }
@@ -86,37 +96,37 @@ impl Operators {
         let value = parse(text)?;
         let root = At::root(&value);
         let kinds = device::all();
-        let fields = kinds.iter().map(|kind| kind.table_field().name());
+        let fields = kinds.iter().map(|kind| kind.device_field().name());
         root.only(&fields.chain(["note", "models"]).collect::<Vec<_>>())?;
-        let device = match kind.table_field() {
-            TableField::Product(field) => kind.profile_name("", Some(root.field(field)?.string()?)),
-            TableField::Threads(field) => kind.profile_name(&format!("{} threads", root.field(field)?.count()?), None),
+        let device = match kind.device_field() {
+            DeviceField::Product(field) => kind.profile_name("", Some(root.field(field)?.string()?)),
+            DeviceField::Threads(field) => kind.profile_name(&format!("{} threads", root.field(field)?.count()?), None),
         };
         let models = root.field("models")?.fields()?;
         let models = models.iter().map(|(name, at)| operators::read(name, at, kind)).collect::<Result<_, _>>()?;
         Ok(Self { device, runtime: RUNTIME.to_owned(), models })
     }
 
-    /// A profile of all models.
+    /// Returns a profile of all networks.
     pub fn profile(&self) -> Profile {
         let entries = self.models.iter().flat_map(|model| model.entries.iter().cloned()).collect();
         Profile::new(&self.device[..], &self.runtime[..], entries)
     }
 
-    /// Whole models as tasks, for those that `models` has the time of.
-    pub fn replays(&self, models: &Models) -> Result<Vec<Replay>, divi_onnx::Error> {
+    /// Returns the networks whose times `models` contains, as tasks.
+    pub fn replays(&self, models: &NetworkTimes) -> Result<Vec<CapturedNetwork>, divi_onnx::Error> {
         let mut replays = vec![];
         for whole in &models.rows {
             let Some(model) = self.models.iter().find(|model| model.name == whole.model) else { continue };
             let tasks = model.entries.iter().map(|entry| Ok((entry.task(whole.batch)?, entry.count)));
-            replays.push(Replay { tasks: tasks.collect::<Result<_, _>>()?, micros: whole.graph });
+            replays.push(CapturedNetwork { tasks: tasks.collect::<Result<_, _>>()?, micros: whole.graph });
         }
         Ok(replays)
     }
 }
 
-impl Models {
-    /// Reads the times in single precision: the rows are named `resnet18 b16 fp32`.
+impl NetworkTimes {
+    /// Reads the times in single precision from rows such as `resnet18 b16 fp32`.
     pub fn read(text: &str) -> Result<Self, Error> {
         let value = parse(text)?;
         let root = At::root(&value);

@@ -1,7 +1,7 @@
-//! Descriptions of machines: devices, links, and how fast they are.
+//! System descriptions: devices, links and their rates.
 //!
-//! A description is a TOML file; README.md lists its keys. Presets are such files compiled in, and `host` is what this
-//! machine has.
+//! A description is a TOML file (docs/formats/system.md). Presets are such files, compiled in; `host` is the detected
+//! description of this machine.
 
 mod error;
 mod fields;
@@ -13,89 +13,99 @@ mod read;
 pub mod units;
 
 use crate::device::{self, Kind, Rates};
-pub use error::{Error, Errors, Fault, Owner, Problem};
+pub use error::{DescriptionError, Diagnostic, Error, Errors, Owner};
 use std::{
     io::Read,
     path::{Path, PathBuf},
 };
 use units::{Bytes, BytesPerSecond, Seconds};
 
-/// A description longer than this is something else.
+/// Maximum size of a description file.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
+/// Description of a machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct System {
+    /// Name, for reports.
     pub name: String,
-    /// At least one; their ids differ.
+    /// Devices: at least one, with distinct ids.
     pub devices: Vec<Device>,
-    /// At most one from a device to another. Devices without a link cannot exchange tensors.
+    /// Links, at most one per ordered pair of devices. Devices without a link cannot exchange tensors.
     pub links: Vec<Link>,
+    /// Model of concurrent transfers on one bus.
     pub contention: Contention,
-    /// What detection had to leave out, one sentence each.
+    /// Warnings of detection and of the description, one message each.
     pub warnings: Vec<String>,
 }
 
-/// A processor with its memory.
+/// Processor with its memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Device {
-    /// A bare identifier of MLIR: the device's symbol in the IR.
+    /// Identifier, a bare identifier of MLIR: the device's symbol in the IR.
     pub id: String,
+    /// Kind of the device.
     pub kind: Kind,
+    /// Memory.
     pub memory: Bytes,
-    /// What may be computed at once, in increasing order.
+    /// Supported batch sizes, in increasing order.
     pub batch_sizes: Vec<u32>,
-    /// What code is generated for: `sm_90`, or a CPU as LLVM names it.
+    /// Architecture to compile for: `sm_90`, or LLVM's name of a CPU.
     pub arch: Option<String>,
-    /// Threads of the host that it computes with, if its kind does so.
+    /// Number of host threads, for kinds that use them.
     pub threads: Option<u32>,
+    /// Peak rates.
     pub rates: Rates,
-    /// What starting a task costs, if it is not what the model says.
+    /// Overhead of a launch; `None` for the model's own.
     pub launch: Option<Seconds>,
+    /// Launch mode of tasks.
     pub execution: Execution,
-    /// Where measured times are. Nothing is known yet about the file.
+    /// Path of a profile, which is not read yet.
     pub profile: Option<PathBuf>,
-    /// True if weights come from the host whenever they are needed, because the memory is not for all of them.
+    /// True if weights stay in host memory and are copied whenever a task needs them.
     pub streams_weights: bool,
-    /// The machine that it is part of, where there are several.
+    /// Name of the host that the device belongs to, in a system of several hosts.
     pub node: Option<String>,
 }
 
-/// How a device is given its tasks.
+/// Launch mode of a device's tasks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Execution {
-    /// One by one.
+    /// Each task is launched separately.
     #[default]
     Eager,
-    /// Recorded once and launched together, as CUDA graphs are.
+    /// Tasks are recorded once and launched together, like CUDA graphs.
     Captured,
 }
 
-/// A way for tensors from one device to another.
+/// Directed connection from one device to another.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Link {
-    /// An index of a device.
+    /// Index of the source device.
     pub from: usize,
-    /// An index of a device.
+    /// Index of the destination device.
     pub to: usize,
+    /// Bandwidth.
     pub bandwidth: BytesPerSecond,
+    /// Latency.
     pub latency: Seconds,
-    /// Links on the same bus share it, as [`Contention`] says.
+    /// Name of the bus; links on the same bus share it according to [`Contention`].
     pub bus: Option<String>,
 }
 
-/// What transfers on the same bus do to each other.
+/// Model of concurrent transfers on one bus.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Contention {
-    /// Nothing: a bus only names.
+    /// Transfers do not affect each other.
     #[default]
     Off,
-    /// They wait for each other.
+    /// One transfer at a time.
     Exclusive,
-    /// They slow each other down.
+    /// Concurrent transfers share the bandwidth.
     Shared,
 }
 
 impl Contention {
+    /// Returns the name in descriptions and in `divi.contention`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Off => "off",
@@ -106,8 +116,7 @@ impl Contention {
 }
 
 impl System {
-    /// Reads a description from a file, or takes a preset by its name. Where a file has the name of a preset, `./NAME` is
-    /// the file.
+    /// Loads a preset by name, or a description from a file. A file with the name of a preset is loaded as `./NAME`.
     pub fn load(spec: &str) -> Result<Self, Error> {
         if spec == presets::HOST {
             return Ok(host::detect());
@@ -122,23 +131,24 @@ impl System {
         }
     }
 
-    /// Reads a description. Its name is used in messages, for the system if the text gives none, and to find profiles,
-    /// whose paths are relative to its folder.
+    /// Parses a description. `name_of_file` is used in messages, as the name of the system if the text has none, and to
+    /// resolve paths of profiles, which are relative to its directory.
     pub fn parse(name_of_file: &str, text: &str) -> Result<Self, Errors> {
         read::system(name_of_file, text)
     }
 
+    /// Returns the link from one device to another.
     pub fn link(&self, from: usize, to: usize) -> Option<&Link> {
         self.links.iter().find(|link| link.from == from && link.to == to)
     }
 
-    /// The device that has a model's inputs and wants its outputs: see [`device::host`].
+    /// Returns the index of the device that holds a model's inputs and outputs: see [`device::host`].
     pub fn host(&self) -> usize {
         device::host(self.devices.iter().map(|device| device.kind.name()))
     }
 
-    /// The link that weights come to a device by, from the host's memory.
-    pub fn way_of_weights(&self, device: usize) -> Option<&Link> {
+    /// Returns the link by which weights are copied from host memory to a device.
+    pub fn weight_link(&self, device: usize) -> Option<&Link> {
         self.link(self.host(), device)
     }
 }
@@ -149,7 +159,7 @@ fn read_file(spec: &str) -> Result<Vec<u8>, Error> {
         _ => Error::Unreadable { path: spec.to_owned(), reason: error.to_string() },
     };
     let file = std::fs::File::open(spec).map_err(unreadable)?;
-    // A file's length is not asked for first: pipes have none.
+    // The length is not checked first, because pipes have none.
     let mut bytes = Vec::new();
     file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     if bytes.len() as u64 > MAX_FILE_BYTES {
@@ -158,8 +168,8 @@ fn read_file(spec: &str) -> Result<Vec<u8>, Error> {
     Ok(bytes)
 }
 
-/// A path in a description, as seen from the working directory.
-fn beside(name_of_file: &str, path: &str) -> PathBuf {
+/// Resolves a path in a description relative to the working directory.
+fn resolve_path(name_of_file: &str, path: &str) -> PathBuf {
     Path::new(name_of_file).parent().unwrap_or(Path::new("")).join(path)
 }
 

@@ -1,6 +1,6 @@
-//! What randomized tests share.
+//! Shared code of randomized tests.
 
-/// A small generator of pseudo-random numbers (xorshift), the same ones each time.
+/// Deterministic pseudo-random generator (xorshift).
 pub(crate) struct Random(u64);
 
 impl Random {
@@ -8,7 +8,7 @@ impl Random {
         Self(0x9E37_79B9_7F4A_7C15)
     }
 
-    /// A number from zero to one less than `limit`.
+    /// Returns a number below `limit`.
     pub(crate) fn below(&mut self, limit: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;

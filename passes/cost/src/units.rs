@@ -1,15 +1,16 @@
-//! Quantities with their units in their types.
+//! Quantities whose types have units.
 
 use std::{fmt, iter::Sum, ops::Add};
 
-/// An amount of memory or traffic. Sums saturate: what does not fit into 64 bits fits into no device either.
+/// Amount of memory or traffic. Sums and products saturate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bytes(pub u64);
 
 impl Bytes {
+    /// No bytes.
     pub const ZERO: Self = Self(0);
 
-    /// This many times as much.
+    /// Multiplies by a factor.
     pub fn times(self, factor: u64) -> Self {
         Self(self.0.saturating_mul(factor))
     }
@@ -29,7 +30,7 @@ impl Sum for Bytes {
     }
 }
 
-/// In the largest binary unit that leaves at least one: `9.1 GiB`.
+/// Formats in the largest binary unit for which the number is at least 1: `9.1 GiB`.
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
@@ -41,11 +42,12 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// A span of time, or a moment since the start.
+/// Duration, or time since the start, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct Micros(pub f64);
 
 impl Micros {
+    /// No time.
     pub const ZERO: Self = Self(0.0);
 }
 
@@ -74,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_print_in_the_unit_that_fits() {
+    fn bytes_are_formatted_with_units() {
         let prints = |bytes, expected: &str| assert_eq!(Bytes(bytes).to_string(), expected);
         prints(0, "0 B");
         prints(1023, "1023 B");

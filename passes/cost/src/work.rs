@@ -1,23 +1,22 @@
-//! How much work an operator is: operations, bytes, and the loops that its efficiency depends on.
+//! Work of operators: operations, bytes, and the loop structure that determines efficiency.
 //!
-//! **Operations.** A multiplication and an addition are two. A division, a square root, a comparison with its choice, a
-//! rounding and a conversion are one each; the elementary functions (exponential, error function, …) are as many as
-//! [`elementwise`] says. Products are counted as they are defined: padding, causal masks and dilation do not make a
-//! convolution or an attention cheaper. A sum or a maximum of `n` elements is `n` operations: an accumulator starts from a
-//! neutral element. What is estimated (TopK, interpolation, …) says so where it is counted.
+//! **Operations.** A multiplication and an addition count as two. A division, a square root, a comparison with selection, a
+//! rounding and a conversion count as one each; [`elementwise`] defines the counts of elementary functions (exponential, error
+//! function, …). Products are counted by definition: padding, causal masks and dilation do not reduce the count of a
+//! convolution or an attention. A sum or a maximum of `n` elements counts as `n`: the accumulator starts from the identity.
+//! Estimated counts (TopK, interpolation, …) are documented as such.
 //!
-//! **Bytes.** An operand is read whole and once, a result is written once, each in its own element type; elements below a
-//! byte are packed, and a string counts as its pointer and length (16 bytes). Operators that pick elements (Gather, Slice,
-//! …) read only what they pick, and never more than there is. Constant operands are weights: [`Work::weights`] is what is
-//! read of them, [`Work::resident_weights`] what must lie in the device's memory. An operand that is given twice is counted
-//! twice. Views move nothing.
+//! **Bytes.** An operand is read entirely and once, a result is written once, each in its own element type; elements narrower
+//! than a byte are packed, and a string counts as its pointer and length (16 bytes). Operators that select elements (Gather,
+//! Slice, …) read only the selected ones, at most the whole operand. Constant operands are weights: [`Work::weights`] counts
+//! the bytes that are read, [`Work::resident_weights`] those that must be in memory. An operand that occurs twice is counted
+//! twice. Views move no bytes.
 //!
-//! **Scratch.** Only what an operator cannot do without: an attention's scores, the input products of a recurrent layer, the
+//! **Scratch.** Only unavoidable temporary buffers: an attention's scores, the input products of a recurrent layer, the
 //! samples of a deformable convolution. Convolutions are not assumed to unfold their data.
 //!
-//! Counts saturate, so that absurd shapes only have absurd counts. A dimension that is open is an error, except where it
-//! does not matter (views), or where the data decide it (NonZero, Compress, Unique, NonMaxSuppression): there the result
-//! counts at its largest.
+//! Counts saturate. An unknown dimension is an error, unless it does not matter (views) or depends on data (NonZero, Compress,
+//! Unique, NonMaxSuppression): then the maximum size of the result is counted.
 
 mod conv;
 pub mod elementwise;
@@ -41,58 +40,81 @@ use elementwise::{EXP, LOG, RANDOM, REQUANTIZE, SIGMOID, SIN};
 pub use operator::bytes;
 use operator::{Count, Operator, operand_bytes, plus, result_bytes, result_count};
 
-/// The loops of an operator, as far as its efficiency depends on them.
+/// Loop structure of an operator, as far as it determines efficiency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Geometry {
-    /// A convolution: `pixels` of the output (of the input, if transposed) for each of `images`, `taps` of the kernel.
+    /// Convolution.
     Conv {
+        /// Number of images.
         images: u64,
+        /// Number of groups.
         groups: u64,
-        /// Of one group.
+        /// Input channels per group.
         in_channels: u64,
-        /// Of one group.
+        /// Output channels per group.
         out_channels: u64,
+        /// Pixels of an output image (of an input image, if transposed).
         pixels: u64,
-        /// The innermost spatial dimension of the output.
+        /// Innermost spatial dimension of the output.
         width: u64,
+        /// Elements of the kernel's window.
         taps: u64,
-        /// The product of the strides.
+        /// Product of the strides.
         stride: u64,
     },
     /// `count` products of a `rows` x `depth` by a `depth` x `columns` matrix.
-    Product { count: u64, rows: u64, columns: u64, depth: u64 },
+    Product {
+        /// Number of products.
+        count: u64,
+        /// Rows of the result.
+        rows: u64,
+        /// Columns of the result.
+        columns: u64,
+        /// Length of the dot products.
+        depth: u64,
+    },
     /// `outer` results of `inner` elements each: reductions, normalizations, softmax, pooling windows.
-    Reduce { outer: u64, inner: u64 },
-    /// `count` elements, one by one.
-    Elements { count: u64 },
+    Reduce {
+        /// Number of results.
+        outer: u64,
+        /// Elements per result.
+        inner: u64,
+    },
+    /// Independent elements.
+    Elements {
+        /// Number of elements.
+        count: u64,
+    },
 }
 
-/// What an operator does.
+/// Work of an operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Work {
+    /// Class of the cost model.
     pub class: Class,
-    /// Arithmetic operations; a multiplication and an addition are two.
+    /// Arithmetic operations; a multiplication and an addition count as two.
     pub flops: u64,
-    /// Bytes that are read of operands that other tasks compute.
+    /// Bytes that are read from operands that other tasks compute.
     pub read: u64,
-    /// Bytes that are read of operands that are constant.
+    /// Bytes that are read from constant operands.
     pub weights: u64,
-    /// Bytes of constant operands that must be in the device's memory, whether they are read or not: all of an embedding
-    /// table, of which a Gather reads a few rows.
+    /// Bytes of constant operands that must be in the device's memory, whether or not they are read: a whole embedding table,
+    /// of which a Gather reads a few rows.
     pub resident_weights: u64,
     /// Bytes of results.
     pub written: u64,
-    /// Bytes that it needs while it runs, beside operands and results.
+    /// Bytes of temporary buffers.
     pub scratch: u64,
-    /// What the arithmetic is done in.
+    /// Element type of the arithmetic.
     pub dtype: DType,
+    /// Loop structure.
     pub geometry: Geometry,
 }
 
-/// Counts the work of an operator.
+/// Function that counts the work of an operator.
 type Rule = fn(&Operator<'_>) -> Result<Count, Error>;
 
-/// The function of a rule.
+/// Returns the function of a rule.
 fn function(rule: WorkRule) -> Rule {
     match rule {
         WorkRule::Clip => elementwise::clip,
@@ -113,13 +135,14 @@ fn function(rule: WorkRule) -> Rule {
         WorkRule::CausalConvWithState => conv::causal_conv_with_state,
         WorkRule::Col2Im => conv::col2im,
         WorkRule::Fill => generate::fill,
-        // A product and a sum.
+        // A multiplication and an addition.
         WorkRule::Range => |op| op.each(2),
         // A scale and a shift.
-        WorkRule::RandomUniform => |op| generate::drawn(op, RANDOM + 2),
-        // Two uniform numbers make two normal ones: a logarithm, a root, sine and cosine, products; a scale and a shift.
-        WorkRule::RandomNormal => |op| generate::drawn(op, RANDOM + LOG + SIN + 4),
-        // The comparison.
+        WorkRule::RandomUniform => |op| generate::random(op, RANDOM + 2),
+        // Box-Muller: two uniform numbers yield two normal ones by a logarithm, a root, sine and cosine, and products; then a
+        // scale and a shift.
+        WorkRule::RandomNormal => |op| generate::random(op, RANDOM + LOG + SIN + 4),
+        // The comparison with the probability.
         WorkRule::Bernoulli => |op| op.each(RANDOM + 1),
         WorkRule::Multinomial => generate::multinomial,
         WorkRule::Dropout => generate::dropout,
@@ -128,11 +151,11 @@ fn function(rule: WorkRule) -> Rule {
         WorkRule::AffineGrid => image::affine_grid,
         WorkRule::RoiAlign => image::roi_align,
         WorkRule::ImageDecoder => |op| op.each(1),
-        // Shape and Size are known when the operand's type is, whatever its elements are.
+        // Shape and Size depend only on the operand's type.
         WorkRule::View => |op| Ok(op.view()),
         WorkRule::Transpose => movement::transpose,
         WorkRule::Copy => movement::copy,
-        WorkRule::Pick => movement::pick,
+        WorkRule::Select => movement::pick,
         WorkRule::Compress => movement::compress,
         WorkRule::NonZero => movement::non_zero,
         WorkRule::Scatter => movement::scatter,
@@ -147,13 +170,13 @@ fn function(rule: WorkRule) -> Rule {
         WorkRule::LayerNormalization => |op| normalize::from_axis(op, normalize::MOMENTS_EACH, normalize::MOMENTS_ROW),
         WorkRule::RmsNormalization => |op| normalize::from_axis(op, normalize::RMS_EACH, normalize::RMS_ROW),
         WorkRule::MeanVarianceNormalization => normalize::mean_variance_normalization,
-        // A power or an absolute value, the sum, the quotient; the root, where the norm has one.
+        // A square or an absolute value, the sum, the quotient; the root, if p is 2.
         WorkRule::LpNormalization => |op| normalize::along_axis(op, 3, u64::from(op.node.int_or("p", 2)? == 2)),
         WorkRule::LRN => normalize::lrn,
         WorkRule::Softmax => |op| normalize::along_axis(op, normalize::SOFTMAX_EACH, normalize::SOFTMAX_ROW),
-        // As a softmax, with a difference for the last product and the logarithm of the sum.
+        // Like softmax, with a difference instead of the last product, and the logarithm of the sum.
         WorkRule::LogSoftmax => |op| normalize::along_axis(op, normalize::SOFTMAX_EACH, LOG),
-        // The maximum, and which element it is.
+        // The maximum, and the comparison of each element with it.
         WorkRule::Hardmax => |op| normalize::along_axis(op, 2, 0),
         WorkRule::SoftmaxCrossEntropyLoss => normalize::cross_entropy,
         WorkRule::MaxPool => |op| pool::windows(op, pool::kernel(op)?, 1, 0),
@@ -188,11 +211,11 @@ fn function(rule: WorkRule) -> Rule {
         WorkRule::ReduceLogSum => |op| reduce::reduce(op, 1, LOG),
         // The maximum, the difference from it, the exponential, the sum; the logarithm and the maximum again.
         WorkRule::ReduceLogSumExp => |op| reduce::reduce(op, EXP + 3, LOG + 1),
-        WorkRule::Cumulate => reduce::cumulate,
+        WorkRule::Cumulative => reduce::cumulate,
         WorkRule::TopK => reduce::top_k,
         WorkRule::DFT => signal::dft,
         WorkRule::STFT => signal::stft,
-        // A constant less a scaled cosine of a scaled position; Blackman's has two cosines.
+        // A constant minus a scaled cosine of a scaled position; Blackman's window has two cosines.
         WorkRule::CosineWindow => |op| signal::window(op, SIN + 3),
         WorkRule::BlackmanWindow => |op| signal::window(op, 2 * SIN + 6),
         WorkRule::MelWeightMatrix => signal::mel_weight_matrix,
@@ -206,11 +229,11 @@ fn function(rule: WorkRule) -> Rule {
         | WorkRule::Erf
         | WorkRule::Tanh
         | WorkRule::Sigmoid
-        | WorkRule::Sine
+        | WorkRule::SineCosine
         | WorkRule::Tan
-        | WorkRule::Arc
+        | WorkRule::InverseTrigonometric
         | WorkRule::Hyperbolic
-        | WorkRule::ArcHyperbolic
+        | WorkRule::InverseHyperbolic
         | WorkRule::Elu
         | WorkRule::ScaledElu
         | WorkRule::Softplus
@@ -218,33 +241,33 @@ fn function(rule: WorkRule) -> Rule {
     }
 }
 
-/// Counts the work of an operator. `results` are the types of those results that are there; `constant[i]` says whether operand
-/// `i` is a constant (weights).
+/// Counts the work of an operator. `results` are the types of its present results; `constant[i]` is true if operand `i` is
+/// constant (weights).
 pub fn work(node: &Node<'_>, results: &[TensorType], constant: &[bool]) -> Result<Work, Error> {
-    let Some(rule) = node.op.work_rule() else { return opaque(node.inputs, results, constant) };
+    let Some(rule) = node.op.work_rule() else { return opaque_work(node.inputs, results, constant) };
     let count = function(rule)(&Operator { node, results, class: node.op.class() })?;
     total(count, node.inputs, results, constant)
 }
 
-/// Counts the work of an operator that divi does not know: one operation for each element of its results.
-pub fn opaque(inputs: &[Option<&Value>], results: &[TensorType], constant: &[bool]) -> Result<Work, Error> {
+/// Counts the work of an unknown operator: one operation per element of its results.
+pub fn opaque_work(inputs: &[Option<&Value>], results: &[TensorType], constant: &[bool]) -> Result<Work, Error> {
     let count = results.iter().enumerate().try_fold(0, |sum, (i, ty)| Ok(plus(&[sum, result_count(ty, i)?])))?;
     let dtype = operator::dtype(inputs, results);
     let geometry = Geometry::Elements { count };
     let count =
-        Count { class: Class::Other, flops: count, scratch: 0, dtype, geometry, touched: vec![], written: None };
+        Count { class: Class::Other, flops: count, scratch: 0, dtype, geometry, read_bytes: vec![], written: None };
     total(count, inputs, results, constant)
 }
 
 /// Adds the bytes of operands and results to a count.
 fn total(count: Count, inputs: &[Option<&Value>], results: &[TensorType], constant: &[bool]) -> Result<Work, Error> {
-    let Count { class, flops, scratch, dtype, geometry, touched, written } = count;
+    let Count { class, flops, scratch, dtype, geometry, read_bytes, written } = count;
     let mut work =
         Work { class, flops, read: 0, weights: 0, resident_weights: 0, written: 0, scratch, dtype, geometry };
     for (index, input) in inputs.iter().enumerate() {
         let Some(value) = input else { continue };
         let is_constant = constant.get(index).copied().unwrap_or(false);
-        let bytes = match touched.iter().find(|(operand, _)| *operand == index) {
+        let bytes = match read_bytes.iter().find(|(operand, _)| *operand == index) {
             Some(&(_, bytes)) => bytes,
             None => operand_bytes(value, index)?,
         };
@@ -262,8 +285,8 @@ fn total(count: Count, inputs: &[Option<&Value>], results: &[TensorType], consta
     Ok(work)
 }
 
-/// The operand whose memory the first result of an operator shares, if it is a view of one. Shapes and sizes take no time
-/// either, but share nothing.
+/// Returns the operand whose memory the first result of an operator shares, if it is a view. Shape and Size also take no time,
+/// but share no memory.
 pub fn viewed_operand(op: Op, work: &Work) -> Option<usize> {
     let shares = work.class == Class::View && !matches!(op, Op::Shape | Op::Size | Op::Constant);
     shares.then_some(0)

@@ -1,9 +1,11 @@
-//! A device kind that a program adds: descriptions, rates and estimates know it as they know the built-in ones.
+//! Tests of a device kind that a program registers: descriptions, rates and estimates treat it like built-in ones.
 
 use divi_cost::{
-    Class, Estimator, Geometry, Model, Source, System, Task, Work,
-    device::{self, CPU, CUDA, DefaultRates, DeviceKind, Error, Form, Gains, MemorySpace, Reference, TableField},
-    estimate::{Batch, Keys},
+    Class, Estimator, Geometry, Model, System, Task, TimeSource, Work,
+    device::{
+        self, CPU, CUDA, DefaultRates, DeviceField, DeviceKind, Error, MemorySpace, ModelForm, Reference, TypeRatios,
+    },
+    estimate::{Batch, ProfileKeys},
     fit::{self, Target},
     model::{Machine, Rates},
     pytorch::Operators,
@@ -14,7 +16,7 @@ use std::sync::{LazyLock, Once};
 
 struct Toy;
 
-static MODEL: LazyLock<Model> = LazyLock::new(|| fit::assumed(&Toy));
+static MODEL: LazyLock<Model> = LazyLock::new(|| fit::prior_model(&Toy));
 
 impl DeviceKind for Toy {
     fn name(&self) -> &str {
@@ -33,7 +35,7 @@ impl DeviceKind for Toy {
         DefaultRates {
             f32: arch.map(|_| FlopsPerSecond(1e12)),
             bandwidth: arch.map(|_| BytesPerSecond(1e11)),
-            gains: Gains { f16: 4.0, ..Gains::UNKNOWN },
+            type_ratios: TypeRatios { f16: 4.0, ..TypeRatios::UNKNOWN },
             remedy: "give 'arch'",
         }
     }
@@ -65,7 +67,7 @@ fn parse(rest: &str) -> Result<System, String> {
 }
 
 #[test]
-fn a_description_may_have_it() {
+fn description_with_registered_kind() {
     toy();
     let system = parse("arch = 'toy1'\nweights = 'streamed'").unwrap();
     let device = &system.devices[0];
@@ -75,13 +77,13 @@ fn a_description_may_have_it() {
         parse("arch = 'x'").unwrap_err(),
         "s.toml:5:8: error: 'arch' of device 'a' is \"x\": it must be \"toy1\""
     );
-    assert_eq!(parse("").unwrap_err(), "s.toml:1:1: error: how fast device 'a' is cannot be told: give 'arch'");
+    assert_eq!(parse("").unwrap_err(), "s.toml:1:1: error: cannot determine the rates of device 'a': give 'arch'");
     let message = parse("arch = 'toy1'\nthreads = 2").unwrap_err();
     assert_eq!(message, "s.toml:6:11: error: 'threads' of device 'a' is for cpu devices only");
 }
 
 #[test]
-fn its_model_estimates() {
+fn registered_kind_has_estimates() {
     let estimator = Estimator::new(&{
         toy();
         parse("arch = 'toy1'").unwrap()
@@ -98,11 +100,11 @@ fn its_model_estimates() {
         geometry: Geometry::Elements { count: 1 << 24 },
     };
     let task = Task::from(work);
-    let times = estimator.unwrap().times(0, &Keys::default(), &[Batch { size: 1, task: &task, runs: 1 }]);
-    assert_eq!(times.source, Source::Estimated);
+    let times = estimator.unwrap().times(0, &ProfileKeys::default(), &[Batch { size: 1, task: &task, runs: 1 }]);
+    assert_eq!(times.source, TimeSource::Estimated);
     let roofline = (1u64 << 27) as f64 / 1e11 * 1e6;
     assert!((1.0..2.0).contains(&(times.micros[0].0 / roofline)), "{times:?}");
-    assert_eq!(toy().form(Class::Conv), Form::roofline(Class::Conv));
+    assert_eq!(toy().model_form(Class::Conv), ModelForm::roofline(Class::Conv));
     assert_eq!(Target::of(toy()).machine.units, 8.0);
 }
 
@@ -116,7 +118,7 @@ fn unknown_kinds_are_errors() {
 }
 
 #[test]
-fn a_name_is_registered_once() {
+fn duplicate_names_are_errors() {
     toy();
     let duplicate = device::register(Box::new(Toy)).unwrap_err();
     assert_eq!(duplicate, Error::Duplicate { name: "toy".to_owned() });
@@ -126,7 +128,7 @@ fn a_name_is_registered_once() {
 }
 
 #[test]
-fn the_host_has_the_memory_of_the_host() {
+fn host_is_the_first_device_with_host_memory() {
     toy();
     assert_eq!(device::host(["toy", "cuda", "cpu", "cpu"]), 2);
     assert_eq!(device::host(["toy", "cuda"]), 0);
@@ -134,9 +136,9 @@ fn the_host_has_the_memory_of_the_host() {
 }
 
 #[test]
-fn tables_may_have_its_times() {
+fn tables_with_registered_kind() {
     toy();
-    assert_eq!(toy().table_field(), TableField::Product("toy"));
+    assert_eq!(toy().device_field(), DeviceField::Product("toy"));
     let node = r#"{"op": "ReLU", "inputs": [[1, 8]], "output": [1, 8], "toy_us": {"1": 2.5}}"#;
     let table = format!(r#"{{"toy": "Toy 1", "models": {{"m": {{"relu": {node}}}}}}}"#);
     let read = Operators::read(&table, toy()).unwrap();

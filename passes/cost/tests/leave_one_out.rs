@@ -1,4 +1,4 @@
-//! How good the model is, on measurements that it was not fitted to.
+//! Tests of the model's error on networks that it was not fitted to.
 
 use divi_cost::device::{CPU, CUDA, Kind};
 use divi_cost::fit::Target;
@@ -13,28 +13,28 @@ fn report(kind: Kind) -> Report {
     leave_one_out(&table, &Target::of(kind)).expect("every operator's work is known")
 }
 
-/// The median error of all operators, and of each model by itself unless it is `excused`; and every model's sum.
-fn holds(kind: Kind, median: f64, excused: &[&str]) {
+/// Checks the median error of all operators, that of each network unless it is `excluded`, and the sum of each network.
+fn check(kind: Kind, median: f64, excluded: &[&str]) {
     let report = report(kind);
-    let all = Summary::of(&report.judged).expect("operators are judged");
+    let all = Summary::of(&report.validated).expect("operators are validated");
     assert!(all.median <= median, "{all:?}");
-    let mut models: Vec<&str> = report.judged.iter().map(|it| &it.model[..]).collect();
+    let mut models: Vec<&str> = report.validated.iter().map(|it| &it.model[..]).collect();
     models.dedup();
     assert_eq!(models.len(), 9);
     for model in models {
-        let summary = Summary::of(report.judged.iter().filter(|it| it.model == model)).expect("it has operators");
+        let summary = Summary::of(report.validated.iter().filter(|it| it.model == model)).expect("it has operators");
         assert!((summary.ratio - 1.0).abs() <= 0.15, "{model}: {summary:?}");
-        assert!(summary.median <= median || excused.contains(&model), "{model}: {summary:?}");
+        assert!(summary.median <= median || excluded.contains(&model), "{model}: {summary:?}");
     }
 }
 
-/// The launches of googlenet were measured at one and a half times those of the other models.
+/// The measured launches of googlenet take one and a half times as long as those of the other networks.
 #[test]
 fn on_the_gpu() {
-    holds(CUDA, 0.20, &["googlenet"]);
+    check(CUDA, 0.20, &["googlenet"]);
 }
 
 #[test]
 fn on_the_cpu() {
-    holds(CPU, 0.25, &[]);
+    check(CPU, 0.25, &[]);
 }

@@ -1,9 +1,9 @@
-//! The models that are compiled in are those that the tables in `test/profiles` give.
+//! Tests that the models that are compiled in are fits of the tables in `test/profiles`.
 
 use divi_cost::device::{CPU, CUDA, Kind};
 use divi_cost::fit::{Sample, Target, fit};
 use divi_cost::model::Launch;
-use divi_cost::pytorch::{Models, Operators};
+use divi_cost::pytorch::{NetworkTimes, Operators};
 use divi_cost::{Model, Task};
 use std::{fs, path::Path};
 
@@ -16,9 +16,9 @@ fn fitted(kind: Kind) -> Model {
     let table_of_operators = Operators::read(&table("h200_xeon16_operators.json"), kind).expect("the table is right");
     let entries = table_of_operators.models.iter().flat_map(|model| &model.entries);
     let samples: Vec<Sample> = entries.flat_map(|entry| Sample::of(entry).expect("its work is known")).collect();
-    // Whole models were measured on the GPU alone.
+    // Whole networks were measured on the GPU only.
     let replays = if kind == CUDA {
-        let models = Models::read(&table("h200_pytorch_models.json")).expect("the table is right");
+        let models = NetworkTimes::read(&table("h200_pytorch_models.json")).expect("the table is right");
         table_of_operators.replays(&models).expect("their work is known")
     } else {
         vec![]
@@ -46,11 +46,11 @@ fn the_model_of_cpus_is_fresh() {
     is_fresh(CPU);
 }
 
-/// Whole models in captured graphs are what the captured launch was fitted to: they must come out, on the whole.
+/// The median error on whole networks in captured graphs, to which the captured launch was fitted, must be small.
 #[test]
-fn captured_graphs_come_out() {
+fn captured_graphs_are_predicted() {
     let operators = Operators::read(&table("h200_xeon16_operators.json"), CUDA).expect("the table is right");
-    let models = Models::read(&table("h200_pytorch_models.json")).expect("the table is right");
+    let models = NetworkTimes::read(&table("h200_pytorch_models.json")).expect("the table is right");
     let (model, replays) = (CUDA.model(), operators.replays(&models).expect("their work is known"));
     assert_eq!(replays.len(), 18, "nine models at two batch sizes");
     let ratios = replays.iter().map(|replay| {

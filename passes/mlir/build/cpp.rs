@@ -1,13 +1,13 @@
-//! The C++ side of the passes: classes that call Rust, and constructors for drivers.
+//! Generates the C++ side of the passes: classes that call Rust, and constructors for drivers.
 
 use crate::records::{OptionType, Pass, PassOption, Scalar};
 
-/// Declarations of constructors beside those of `mlir-tblgen`, for `cpp/Passes.h`.
+/// Generates the declarations of constructors that `mlir-tblgen` does not emit, for `cpp/Passes.h`.
 pub(crate) fn constructors(passes: &[Pass]) -> String {
     passes.iter().filter_map(|pass| Some(format!("{};\n", constructor(pass)?.0))).collect()
 }
 
-/// Classes of the passes, for `cpp/Passes.cpp`.
+/// Generates the classes of the passes, for `cpp/Passes.cpp`.
 pub(crate) fn classes(passes: &[Pass]) -> String {
     let declarations: String =
         passes.iter().map(|pass| format!("bool diviRun{}({});\n", pass.name, parameters(pass))).collect();
@@ -22,7 +22,7 @@ pub(crate) fn classes(passes: &[Pass]) -> String {
     )
 }
 
-/// Parameters of the function in Rust. [`crate::rust`] defines it with the same ones.
+/// Returns the C++ parameters of a pass's Rust function. [`crate::rust`] defines it with the same ones.
 fn parameters(pass: &Pass) -> String {
     let mut parameters = vec!["MlirOperation module".to_owned()];
     parameters.extend(pass.options.iter().map(|PassOption { name, r#type, .. }| match r#type {
@@ -46,7 +46,7 @@ fn parameters(pass: &Pass) -> String {
 fn class(pass: &Pass) -> String {
     let name = &pass.name;
     let mut members = match pass.has_optional() {
-        // Options that are assigned look like given ones, also where the value stands for none.
+        // An option assigned by a driver always has a value, so `isParsed` distinguishes the `unset` value.
         true => format!(
             "  {name}() = default;\n  explicit {name}({name}Options options) : {name}Base(std::move(options)), \
              isParsed(false) {{}}\n  bool isParsed = true;\n"
@@ -91,7 +91,7 @@ fn argument(option: &PassOption) -> String {
     }
 }
 
-/// Head and body of the constructor that takes what a driver shares with a pass.
+/// Returns head and body of the constructor that takes the objects a driver shares with a pass.
 fn constructor(pass: &Pass) -> Option<(String, String)> {
     let name = &pass.name;
     let mut shared = vec![];

@@ -1,4 +1,4 @@
-//! The ONNX schema, and MLIR's side of the passes.
+//! Compiles the ONNX schema, and generates and compiles the C++ and Rust glue of the passes.
 
 mod cpp;
 mod records;
@@ -20,7 +20,7 @@ fn main() {
         fs::write(out_dir().join(file), text).expect("the output directory is writable");
     }
     println!("cargo:rerun-if-changed=build");
-    let dialect = env::var("DEP_DIVI_DIALECT_INCLUDE").expect("divi-dialect says where its headers are");
+    let dialect = env::var("DEP_DIVI_DIALECT_INCLUDE").expect("divi-dialect exports its include directories");
     let mut build = cxx();
     build.includes(dialect.split(':')).files(["cpp/Linalg.cpp", "cpp/Passes.cpp"]).compile("divi_passes");
     link_shared_mlir();
@@ -29,14 +29,14 @@ fn main() {
     println!("cargo:include={here}/cpp:{}", out_dir().display());
 }
 
-/// Tensors are decoded by hand, text as text, and bytes alias the file.
+/// Compiles the ONNX schema. `bytes` fields alias the file; `TensorProto` has a hand-written decoder.
 fn compile_schema() {
     const SCHEMA: &str = "proto/onnx.proto";
     println!("cargo:rerun-if-changed={SCHEMA}");
     let descriptors = protox::compile([SCHEMA], ["proto"]).expect("the schema compiles");
     prost_build::Config::new()
         .bytes(["."])
-        // Attributes are many, and most have none of these, which are large.
+        // Boxed because they are large, and few of the many attributes have them.
         .boxed(".onnx.AttributeProto.g")
         .boxed(".onnx.AttributeProto.sparse_tensor")
         .boxed(".onnx.AttributeProto.t")

@@ -1,4 +1,4 @@
-//! The passes that `td/Passes.td` declares, from TableGen's JSON.
+//! Reads the passes that `td/Passes.td` declares from TableGen's JSON.
 
 use serde_json::Value;
 
@@ -33,7 +33,7 @@ pub(crate) struct PassOption {
     pub(crate) description: String,
 }
 
-/// Types of options that can be handed to Rust.
+/// Types of options that can be passed to Rust.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OptionType {
     Scalar(Scalar),
@@ -63,7 +63,7 @@ pub(crate) struct Statistic {
 /// Reads the passes, in the order of their names.
 ///
 /// # Panics
-/// If a pass or an option cannot be handed to Rust, with the reason.
+/// If a pass or an option has no representation in Rust, with the reason.
 pub(crate) fn read(json: &str) -> Vec<Pass> {
     let records: Value = serde_json::from_str(json).expect("TableGen writes JSON");
     let of_class = |class: &str| match &records["!instanceof"][class] {

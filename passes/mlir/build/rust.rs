@@ -1,12 +1,12 @@
-//! The Rust side of the passes: structs, and the functions that C++ calls.
+//! Generates the Rust side of the passes: structs, and the functions that C++ calls.
 
 use crate::records::{OptionType, Pass, PassOption, Scalar};
 use std::fmt::Write;
 
-/// Arguments from which on clippy wants a reason.
+/// Number of arguments above which clippy's `too_many_arguments` fires.
 const MANY_ARGUMENTS: usize = 7;
 
-/// Structs of options and statistics, for `src/declared.rs`.
+/// Generates the structs of options and statistics, for `src/declared.rs`.
 pub(crate) fn declarations(passes: &[Pass]) -> String {
     passes.iter().map(declaration).collect()
 }
@@ -22,7 +22,7 @@ fn declaration(pass: &Pass) -> String {
     let (mut fields, mut values) = (String::new(), vec![]);
     for statistic in &pass.statistics {
         let field = snake_case(&statistic.name);
-        // A String takes whatever is written.
+        // Writing to a String cannot fail.
         let _ = writeln!(fields, "    #[doc = {:?}]\n    pub {field}: u64,", statistic.description);
         values.push(format!("self.{field}"));
     }
@@ -58,7 +58,7 @@ impl Scalar {
     }
 }
 
-/// Functions `diviRun…`, for `src/ffi.rs`. [`crate::cpp`] declares them with the same arguments.
+/// Generates the functions `diviRun…`, for `src/ffi.rs`. [`crate::cpp`] declares them with the same arguments.
 pub(crate) fn entry_points(passes: &[Pass]) -> String {
     passes.iter().map(entry_point).collect()
 }
@@ -88,7 +88,7 @@ fn entry_point(pass: &Pass) -> String {
         );
     }
     let allowed = match arguments.len() > MANY_ARGUMENTS {
-        true => "#[allow(clippy::too_many_arguments, reason = \"an argument an option\")]\n",
+        true => "#[allow(clippy::too_many_arguments, reason = \"one argument per option\")]\n",
         false => "",
     };
     let arguments = arguments.join(", ");
@@ -108,7 +108,7 @@ fn option_arguments(option: &PassOption) -> Vec<String> {
     }
 }
 
-/// Initializer of a field from the arguments of its option.
+/// Returns the initializer of a field from the arguments of its option.
 fn conversion(option: &PassOption) -> String {
     let name = snake_case(&option.name);
     let value = match option.r#type {
@@ -121,7 +121,7 @@ fn conversion(option: &PassOption) -> String {
     format!("            // SAFETY: the option outlives the call.\n            {name}: unsafe {{ {value} }}")
 }
 
-/// `maxClusterOps` becomes `max_cluster_ops`.
+/// Converts `maxClusterOps` to `max_cluster_ops`.
 fn snake_case(name: &str) -> String {
     let mut out = String::new();
     for c in name.chars() {

@@ -1,4 +1,5 @@
-// What linalg operators on tensors do, for their costs: loop ranges, and the loops' roles in products and convolutions.
+// Work of linalg operators on tensors, for the cost model: loop ranges, and the roles of loops in products and
+// convolutions.
 
 #include "mlir/CAPI/IR.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -9,12 +10,12 @@
 using namespace mlir;
 
 extern "C" {
-/// As in src/cost/linalg.rs.
+/// Mirrors `LinalgWork` in src/cost/linalg/ffi.rs.
 struct DiviLinalgWork {
   enum Kind : int32_t { Elements, Reduction, Product, Convolution } kind;
-  /// Iterations of all loops, of the parallel ones, and operations in each.
+  /// Iterations of all loops, iterations of the parallel loops, and operations per iteration.
   uint64_t iterations, parallel, operations;
-  /// Whether an operation of the body takes many instructions.
+  /// True if the body has a transcendental function, which takes many instructions.
   bool transcendental;
   /// A product: batch, rows, columns, depth. A convolution: images, groups, input and output channels of a group,
   /// pixels, width, taps, stride.
@@ -35,7 +36,7 @@ static uint64_t productOf(ArrayRef<int64_t> ranges, ArrayRef<unsigned> loops) {
   return saturatingProduct(llvm::map_to_vector(loops, [&](unsigned loop) { return ranges[loop]; }));
 }
 
-/// False if the operator is none of linalg's, or has a loop of unknown length.
+/// Describes the work of a linalg operator. Returns false if the operation is not one, or has a dynamic loop range.
 bool diviLinalgWork(MlirOperation op, DiviLinalgWork *work) {
   auto linalgOp = dyn_cast<linalg::LinalgOp>(unwrap(op));
   if (!linalgOp)
@@ -49,7 +50,7 @@ bool diviLinalgWork(MlirOperation op, DiviLinalgWork *work) {
   work->iterations = saturatingProduct(ranges);
   work->parallel = productOf(ranges, parallel);
   for (Operation &inner : *linalgOp.getBlock()) {
-    // Casts and indices are free beside arithmetic.
+    // Casts and indices are free compared with arithmetic.
     if (isa<math::MathDialect>(inner.getDialect()) && !isa<math::FmaOp, math::AbsFOp, math::AbsIOp>(inner))
       work->transcendental = true;
     if (isa<math::FmaOp>(inner))

@@ -1,5 +1,5 @@
-// Registers the passes of td/Passes.td with MLIR. Their generated classes hand options to Rust, and add what is counted there to
-// their statistics.
+// Registers the passes of td/Passes.td with MLIR. The generated classes pass their options to Rust and add the counters
+// that it returns to their statistics.
 
 #include "Passes.h"
 
@@ -13,7 +13,7 @@
 using namespace mlir;
 
 extern "C" {
-/// Takes the text that a pass makes.
+/// Receives the text that a pass produces.
 using DiviSink = void (*)(MlirStringRef text, void *stream);
 void diviInstallDeviceKinds();
 }
@@ -26,8 +26,8 @@ static SmallVector<MlirStringRef> wrapAll(ArrayRef<std::string> strings) {
   return llvm::map_to_vector(strings, [](StringRef string) { return wrap(string); });
 }
 
-/// The value of an option without a default, or null. Only users who write `unset` give it; in options that a driver assigns, it
-/// stands for none.
+/// Returns the value of an option without a default, or null if it is not set. A driver assigns `unset` to leave the
+/// option out; on a command line, `unset` is a value like any other.
 template <typename Option, typename T> static auto given(Option &option, bool isParsed, T unset) {
   bool isUnset = !option.hasValue() || (!isParsed && option.getValue() == unset);
   return isUnset ? nullptr : &option.getValue();

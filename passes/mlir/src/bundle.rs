@@ -1,4 +1,4 @@
-//! From a plan that was made explicit to a bundle: what the entry function does becomes steps, each stage a graph that code is
+//! Lowers an outlined plan to a bundle: the entry function becomes a list of steps, and each stage a graph that code is
 //! generated for.
 
 mod constants;
@@ -28,19 +28,20 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What code is made for, and where weights come from.
+/// Target of code generation and source of weights.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// What the model is called.
+    /// Name of the model.
     pub model: String,
+    /// CPU that code is generated for.
     pub target: Target,
-    /// The folder of the IR, which paths of weights are relative to.
+    /// Folder of the IR; paths of weights are relative to it.
     pub ir_folder: PathBuf,
-    /// What weights are made from whose files are not there.
+    /// Seed of random weights that replace missing files.
     pub random_seed: Option<u64>,
 }
 
-/// Writes a bundle. A folder that is there already is replaced if it is empty or has only what a bundle lists.
+/// Writes a bundle. An existing folder is replaced if it is empty or holds only files that its bundle lists.
 pub fn write_bundle(module: Operation<'_>, folder: &Path, options: &Options) -> Result<(), Failure> {
     let fail = |message: &str| {
         error(module, message);
@@ -48,18 +49,18 @@ pub fn write_bundle(module: Operation<'_>, folder: &Path, options: &Options) -> 
     };
     let cannot = |problem: io::Error| fail(&format!("cannot write '{}': {problem}", folder.display()));
     check_outputs(module, &options.ir_folder, &[], Some(folder))?;
-    // Problems of the folder come before those of the plan.
+    // Errors of the folder are reported before those of the plan.
     let draft = Draft::folder(folder, check_replaceable).map_err(cannot)?;
     support::check_stages(module)?;
     let recipes = options.random_seed.map(|_| Recipes::of(module));
     let constants = Constants::new(&options.ir_folder, recipes.as_ref().zip(options.random_seed));
     let program = steps::program(module, &options.model, &constants)?;
     let refer = |path: &str| {
-        // Files outside the model's folder are copied: a bundle refers to files of its model alone.
+        // Files outside the model's folder are copied: a bundle refers to files of its own model only.
         if path != "." && weights::confine(&options.ir_folder, path).is_err() {
             return None;
         }
-        // The draft is beside the folder that it replaces: the same path leads to the weights from both.
+        // The draft is a sibling of the folder that it replaces: relative paths from both are the same.
         let path = relative(&options.ir_folder.join(path), draft.path());
         path.to_str().map(str::to_owned)
     };

@@ -1,4 +1,4 @@
-//! `divi-canonicalize`: the same computation with fewer operators.
+//! `divi-canonicalize`: removes redundant operators.
 
 mod constants;
 mod noop;
@@ -12,34 +12,35 @@ use crate::{
 };
 use divi_dialect::{
     Operation, Value,
-    node::{self, value_of},
+    node::{self, inference_value},
     op,
 };
 use divi_onnx::{Node, Op};
 use same::Scopes;
 
-/// Operands before users is the order of one round, so that nearly everything is done in the first. Only code that is never
-/// reached, whose operators may be their own operands, could go on for ever.
+/// Limit of rounds. A round visits operands before users, so the first one does nearly all of the work. Only
+/// unreachable code, where an operator may be its own operand, could keep changing.
 const MAX_ROUNDS: usize = 32;
 
 //===----------------------------------------------------------------------===//
 // --divi-canonicalize
 //===----------------------------------------------------------------------===//
 
-/// Takes away `onnx` operators that are not needed, until none is left:
+/// Removes redundant `onnx` operators until a fixed point is reached:
 ///
-/// - those that do nothing: Identity, Dropout, a Cast to the same type, a Transpose, Reshape, Expand, Pad, Slice, Tile or
-///   Concat that changes nothing, adding zero, multiplying by one;
+/// - no-ops: Identity, Dropout, a Cast to the same type, a Transpose, Reshape, Expand, Pad, Slice, Tile or Concat that
+///   changes nothing, an addition of zero, a multiplication by one;
 /// - one of two Transposes or Reshapes in a row;
-/// - all but one of those that compute the same, constants included;
-/// - those that nobody uses.
+/// - duplicates: all but one of the operators that compute the same value, constants included;
+/// - dead operators.
 ///
-/// Operators that read constants alone are marked (`divi.constant_bytes`): they are no tasks, but part of what they are read by.
+/// Operators that read only constants are marked (`divi.constant_bytes`): they are not tasks, but part of the tasks
+/// that read them.
 ///
-/// Functions keep their signatures, and operators that stay keep their names. Where operators are pinned or placed, only
-/// those of one place are merged. Random operators are never the same. Zero may change its sign: adding `+0.0` is taken
-/// away, though it makes `-0.0` positive, as other compilers for ONNX do; everything else is exact. What divi does not know
-/// is not touched.
+/// Functions keep their signatures, and remaining operators their names. Operators with a pin or a device are merged
+/// only with operators of the same placement. Random operators are never duplicates. The sign of zero may change:
+/// adding `+0.0` is removed although it turns `-0.0` into `+0.0`, as in other ONNX compilers; everything else is exact.
+/// Operators that divi does not know are not changed.
 pub fn canonicalize(module: Operation<'_>) -> CanonicalizeStatistics {
     let mut statistics = CanonicalizeStatistics::default();
     for _ in 0..MAX_ROUNDS {
@@ -64,7 +65,7 @@ struct Round<'m> {
 }
 
 impl<'m> Round<'m> {
-    /// Simplifies everything inside an operation.
+    /// Simplifies all operations nested in an operation.
     fn below(&mut self, operation: Operation<'m>) {
         let isolated = matches!(operation.name(), "builtin.module" | op::FUNC | op::CLUSTER);
         for block in operation.blocks() {
@@ -103,7 +104,7 @@ impl<'m> Round<'m> {
         }
     }
 
-    /// Simplifies an operator. The value is what its first result is, if that is known to be computed already.
+    /// Simplifies an operator. Returns the value that can replace its first result, if there is one.
     fn simplify(&mut self, operation: Operation<'m>, op: Op) -> Option<Value<'m>> {
         if op == Op::Constant || operation.results().is_empty() {
             return None;
@@ -113,23 +114,23 @@ impl<'m> Round<'m> {
         }
         let value = with_node(operation, op, |node| noop::operand(operation, node))??;
         let result = operation.result(0);
-        // In code that is never reached, an operation may be its own operand.
+        // In unreachable code, an operation may be its own operand.
         let fits = value != result && value.r#type() == result.r#type();
         (fits && placement::may_stand_for(value, operation) && !result.uses().is_empty()).then_some(value)
     }
 }
 
-/// Returns the operator that an operation is, if there is inference for it.
+/// Returns the ONNX operator of an operation, if there is shape inference for it.
 fn operator(operation: Operation<'_>) -> Option<Op> {
     operation.op().filter(|op| op.is_inferred())
 }
 
-/// Returns true if an operation stands for an absent operand.
+/// Returns true for the marker of an absent operand.
 fn is_no_value(operation: Operation<'_>) -> bool {
     operation.name() == "onnx.NoValue"
 }
 
-/// Returns true if an operator may compute something else each time.
+/// Returns true if an operator may compute another result each time.
 fn is_random(operation: Operation<'_>, op: Op) -> bool {
     match op {
         Op::Dropout => !with_node(operation, op, noop::is_inference).unwrap_or(false),
@@ -137,12 +138,12 @@ fn is_random(operation: Operation<'_>, op: Op) -> bool {
     }
 }
 
-/// Calls `f` with what is known of an operator; `None` if it takes something that is no tensor.
+/// Calls `f` with the node view of an operator; `None` if an operand is not a tensor.
 fn with_node<R>(operation: Operation<'_>, op: Op, f: impl FnOnce(&Node<'_>) -> R) -> Option<R> {
-    node::with_node(operation, op, value_of, f)
+    node::with_inference_node(operation, op, inference_value, f)
 }
 
-/// Removes operators that nobody uses, users before what they use.
+/// Removes operators without uses, users before their operands.
 fn remove_dead(operation: Operation<'_>, statistics: &mut CanonicalizeStatistics) {
     for block in operation.blocks() {
         for inner in block.operations().into_iter().rev() {

@@ -1,4 +1,4 @@
-//! From tasks to what they cost: the system is declared, every task annotated, and the result shown or handed to planners.
+//! Costs of tasks: declares the system, annotates every task, prints the costs and builds the planning problem.
 
 mod annotate;
 mod declare;
@@ -12,6 +12,6 @@ mod work;
 
 pub use annotate::annotate_cost;
 pub(crate) use key::profile_entry;
-pub(crate) use problem::Posed;
+pub(crate) use problem::ModuleProblem;
 pub use problem::emit_problem;
 pub use table::{Format, print_costs};

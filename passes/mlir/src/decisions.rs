@@ -1,24 +1,24 @@
-//! What a plan decided, and what for, in one number each: whether somebody has changed it since is seen from that.
+//! Fingerprints of a plan's decisions and of its problem, which reveal later edits.
 
 use divi_dialect::{Operation, attr};
 use divi_planner::{Problem, problem::Node};
 use rustc_hash::FxHashSet;
 use sha2::{Digest, Sha256};
 
-/// 16 hexadecimal digits that say which task runs where: the device, the stage and the batches of each, in the order of the
-/// IR. When they start is no part of it: that follows, and an edited plan has other starts anyway.
+/// Returns 16 hexadecimal digits that identify the decisions of a plan: device, stage and batches of each task, in the
+/// order of the IR. Starts are not included: they follow from the decisions, and are recomputed for an edited plan.
 pub(crate) fn fingerprint(tasks: &[Operation<'_>]) -> String {
     let mut hash = Sha256::new();
     for &task in tasks {
         hash.update(decision(task));
-        // No name of a symbol in MLIR's text has a zero byte in it.
+        // Symbol names in MLIR's textual form contain no NUL byte.
         hash.update([0]);
     }
     short(&hash.finalize())
 }
 
-/// 16 hexadecimal digits that say what a bound is proven for: times, sizes, devices, links, constraints, and what a pipeline
-/// counts. Where tasks are known by their names, they are the same in whatever order tasks are.
+/// Returns 16 hexadecimal digits that identify the problem a bound is proven for: times, sizes, devices, links,
+/// constraints and the pipeline cost model. If all tasks have unique names, their order does not matter.
 pub(crate) fn problem(problem: &Problem, pipeline_cost: Option<&str>, shared_devices: bool) -> String {
     let mut hash = Sha256::new();
     match names(problem) {
@@ -29,7 +29,7 @@ pub(crate) fn problem(problem: &Problem, pipeline_cost: Option<&str>, shared_dev
     short(&hash.finalize())
 }
 
-/// Whether all tasks have names of their own.
+/// Returns true if all tasks have unique names.
 pub(crate) fn has_names(problem: &Problem) -> bool {
     names(problem).is_some()
 }
@@ -40,7 +40,7 @@ fn names(problem: &Problem) -> Option<Vec<&str>> {
     names.filter(|names| names.iter().all(|name| own.insert(*name)))
 }
 
-/// All of a problem, in which tasks are called by their names.
+/// Serializes a problem with tasks identified by name, independent of their order.
 fn in_any_order(problem: &Problem, names: &[&str]) -> String {
     let mut rest = problem.clone();
     (rest.nodes, rest.edges, rest.tensors, rest.colocate) = (vec![], None, None, None);
@@ -67,7 +67,7 @@ fn in_any_order(problem: &Problem, names: &[&str]) -> String {
     format!("{}{}", rest.write(), lines.join("\n"))
 }
 
-/// The first 64 bits of a hash, as plans write them.
+/// Returns the first 64 bits of a digest in hexadecimal, as in plans.
 pub(crate) fn short(digest: &[u8]) -> String {
     digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
@@ -77,7 +77,7 @@ fn decision(task: Operation<'_>) -> String {
     let stage = task.get(attr::STAGE);
     let mut batches: Vec<(Vec<i64>, &str)> =
         task.get(attr::BATCHES).unwrap_or_default().into_iter().map(|batch| (batch.inputs(), batch.device())).collect();
-    // They are written by start, which may change.
+    // Batches are written in order of start, which may change.
     batches.sort();
     format!("{device:?} {stage:?} {batches:?}")
 }
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn decisions_count_and_starts_do_not() {
+    fn fingerprint_depends_on_decisions_but_not_on_starts() {
         let context = new_context();
         let after = |task, name, value| {
             let module = Module::parse(&context, PLANNED).expect("is a module");
@@ -138,13 +138,13 @@ mod tests {
     }
 
     #[test]
-    fn the_number_is_the_same_everywhere() {
+    fn fingerprint_is_stable() {
         let context = new_context();
         let module = Module::parse(&context, PLANNED).expect("is a module");
         assert_eq!(with(&module, 0, "", "", &context), "4e750319530f304f");
     }
 
-    /// A task that two read, in the order of these names.
+    /// Returns a problem in which `b` and `c` read `a`, with tasks in this order.
     fn posed(order: [&str; 3], times: [f64; 3]) -> Problem {
         let place = |name: &str| order.iter().position(|other| *other == name).expect("is one of them");
         let node = |(id, name): (usize, &&str)| {
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn problems_are_the_same_in_any_order_of_their_tasks() {
+    fn problem_fingerprint_does_not_depend_on_task_order() {
         let mark = |of: &Problem| problem(of, None, false);
         let (first, second) = (posed(["a", "b", "c"], [1.0, 2.0, 3.0]), posed(["a", "c", "b"], [1.0, 2.0, 3.0]));
         assert!(first.hash() != second.hash() && mark(&first) == mark(&second));
@@ -181,12 +181,12 @@ mod tests {
         let others = [
             changed(&|other| other.colocate = None),
             changed(&|other| other.edges = Some(vec![(0, 1), (1, 2)])),
-            changed(&|other| other.devices[0].memory = Some(1.0)),
+            changed(&|other| other.devices[0].memory = Some(divi_planner::units::Bytes(1.0))),
             changed(&|other| other.nodes[1].pin = Some(0)),
             changed(&|other| *other = other.cold_start_from(0)),
         ];
         assert!(others.iter().all(|other| *other != mark(&first)));
-        // Without names, the order is all that there is.
+        // Without unique names, the order matters.
         let unnamed = |mut of: Problem| {
             of.nodes[2].name = of.nodes[1].name.clone();
             mark(&of)

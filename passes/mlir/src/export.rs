@@ -1,8 +1,8 @@
-//! From MLIR to ONNX: a function of `onnx` operators becomes a model that computes the same, a plan a model for each of its
-//! stages and a file that says how they are run.
+//! Exports MLIR to ONNX: a function of `onnx` operators becomes an equivalent model; a plan becomes one model for each
+//! stage and a file that describes their execution.
 //!
-//! Models are written in the oldest opset that has what they use. Large constants lie in a file beside the models, each
-//! once; those whose bytes are not there may be made up from a seed.
+//! Models use the oldest opset that has all of their operators. Large constants are written once each to a file beside
+//! the models; constants whose bytes are missing can be generated from a seed.
 
 mod attributes;
 mod constants;
@@ -38,26 +38,28 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Where weights come from and where they go.
+/// Source and destination of weights.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The folder of the IR, which paths of weights are relative to.
+    /// Folder of the IR; paths of weights are relative to it.
     pub ir_folder: PathBuf,
-    /// What weights are made from whose files are not there.
+    /// Seed of random weights that replace missing files.
     pub random_seed: Option<u64>,
-    /// The folder that models are to be read from, if weights that lie in it or below it are referred to as they are,
-    /// whether they are there or not, instead of being copied.
+    /// Folder that the models will be read from. Weights in or below it are referred to, present or not, instead of
+    /// being copied. `None` copies all.
     pub referenced: Option<PathBuf>,
 }
 
-/// What was written.
+/// Counts of the models and weights that were written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
+    /// Number of models.
     pub models: usize,
+    /// Number of nodes of all models.
     pub nodes: usize,
-    /// Bytes of the file with the weights.
+    /// Size of the weights file.
     pub weight_bytes: u64,
-    /// Constants that were made up.
+    /// Number of constants generated from the seed.
     pub random_weights: usize,
 }
 
@@ -68,14 +70,15 @@ impl Counts {
     }
 }
 
-/// The model that a module's entry function is, with all of its weights in it.
+/// Converts a module's entry function to a model that contains all of its weights.
 pub fn to_model(module: Operation<'_>, options: &Options) -> Result<ModelProto, Failure> {
     let recipes = recipes(module, options);
     let mut constants = constants(options, recipes.as_ref(), Sink::memory());
     Ok(graph::export(tasks::entry(module)?, &Signature::default(), &mut constants)?.model)
 }
 
-/// Writes the model that a module's entry function is. Large weights go to a file of that name with `.data` behind it.
+/// Writes a module's entry function as a model. Large weights are written to a file of the same name with `.data`
+/// appended.
 pub fn write_model(module: Operation<'_>, file: &Path, options: &Options) -> Result<Counts, Failure> {
     let cannot = |problem: &io::Error| cannot_write(module, file, problem);
     let recipes = recipes(module, options);
@@ -87,7 +90,7 @@ pub fn write_model(module: Operation<'_>, file: &Path, options: &Options) -> Res
     };
     check_outputs(module, &options.ir_folder, &[file, &weights], None)?;
     if weights.exists() && !file.exists() {
-        let reason = format!("'{}' is there, which is not of a model of this name: move it", weights.display());
+        let reason = format!("'{}' already exists, but belongs to no model of this name; move it", weights.display());
         return Err(cannot(&io::Error::other(reason)));
     }
     let model_draft = Draft::file(file).map_err(|problem| cannot(&problem))?;
@@ -109,11 +112,11 @@ pub fn write_model(module: Operation<'_>, file: &Path, options: &Options) -> Res
     write().map_err(|problem: io::Error| cannot(&problem))
 }
 
-/// Writes a plan as a folder: a model for each function that the entry function launches in `stages/`, with their weights in
-/// `stages/weights.bin`, and `stages.json`, which says in which order they run and on what. `beside` are further files to
-/// put into the folder.
+/// Writes a plan as a folder: one model in `stages/` for each function that the entry function launches, their weights
+/// in `stages/weights.bin`, and `stages.json`, which describes the order of the stages and their devices. `beside` are
+/// further files for the folder.
 ///
-/// A folder that is there already is replaced if it is empty or has only what this function wrote.
+/// An existing folder is replaced if it is empty or has only files that this function wrote.
 pub fn write_stages(
     module: Operation<'_>,
     folder: &Path,

@@ -1,5 +1,5 @@
-//! Functions that C++ calls, with the raw pointers that come from there. The build script generates one for each pass: it converts the
-//! options, calls `run` of the pass and hands statistics back. `cpp/Passes.cpp` includes the other side.
+//! Functions that C++ calls, with raw pointers. The build script generates one for each pass: it converts the options,
+//! calls `run` of the pass and returns the statistics. `cpp/Passes.cpp` includes the C++ side.
 
 use crate::{
     declared::*,
@@ -25,11 +25,11 @@ unsafe extern "C" {
 
 /// Registers the passes with MLIR.
 pub(crate) fn register_passes() {
-    // SAFETY: the caller does so once, and registration touches nothing but MLIR's pass registry.
+    // SAFETY: the caller does so once, and registration changes only MLIR's pass registry.
     unsafe { diviRegisterPasses() }
 }
 
-/// Called by `diviRegisterPasses`, which every program that runs passes calls first.
+/// Installs the kinds of devices. `diviRegisterPasses`, which every program that runs passes calls first, calls it.
 #[unsafe(no_mangle)]
 extern "C" fn diviInstallDeviceKinds() {
     install_device_kinds();
@@ -56,7 +56,7 @@ unsafe extern "C" fn diviRunCheckOutputs(
     })
 }
 
-/// Takes a text for a stream of the driver.
+/// Callback that writes text to a stream of the driver.
 type Sink = extern "C" fn(MlirStringRef, *mut c_void);
 
 /// Writes the text of a pass to the driver's stream, if there is one, or else to a file, or to stdout for `-`.
@@ -69,7 +69,13 @@ fn write_text(
 ) -> Result<(), Failure> {
     match sink {
         Some(sink) => sink(MlirStringRef { data: text.as_ptr().cast(), length: text.len() }, stream),
-        None if file == Path::new("-") => std::io::stdout().write_all(text.as_bytes()).map_err(|_| Failure)?,
+        None if file == Path::new("-") => {
+            let mut stdout = std::io::stdout();
+            stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(|problem| {
+                error(module, &format!("cannot write to stdout: {problem}"));
+                Failure
+            })?;
+        }
         None => write_file(module, file, text)?,
     }
     Ok(())
@@ -94,7 +100,7 @@ unsafe fn bytes<'a>(string: MlirStringRef) -> &'a [u8] {
     if string.length == 0 {
         return &[];
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { slice::from_raw_parts(string.data.cast(), string.length) }
 }
 
@@ -103,7 +109,7 @@ unsafe fn bytes<'a>(string: MlirStringRef) -> &'a [u8] {
 /// # Safety
 /// The string must be alive for `'a`.
 unsafe fn path<'a>(string: MlirStringRef) -> &'a Path {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     Path::new(OsStr::from_bytes(unsafe { bytes(string) }))
 }
 
@@ -115,8 +121,8 @@ unsafe fn texts(strings: *const MlirStringRef, length: usize) -> Vec<String> {
     if length == 0 {
         return vec![];
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let strings = unsafe { slice::from_raw_parts(strings, length) };
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     strings.iter().map(|&string| unsafe { text(string) }.to_owned()).collect()
 }

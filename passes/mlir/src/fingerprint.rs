@@ -1,4 +1,4 @@
-//! What a model computes, in one number: the same before a plan is made explicit and after.
+//! Fingerprint of a model's computation, which is the same before and after a plan is outlined.
 
 mod constant;
 mod region;
@@ -15,16 +15,16 @@ use sha2::{Digest, Sha256};
 
 type Hash = [u8; 32];
 
-/// The hash of a value that is not there.
+/// Hash of an absent value.
 const ABSENT: Hash = [1; 32];
 
-/// 16 hexadecimal digits that say what a function of a module computes; `None` if constants were elided from the text, so
-/// that nobody can say.
+/// Returns 16 hexadecimal digits that identify the computation of a function; `None` if constants were elided from the
+/// text.
 ///
-/// Every value is hashed with what it is computed from: operator, attributes, types and operands. Clusters, launches and
-/// transfers are looked through; constants are known by their elements, or by the place in a file where these are. What
-/// `divi` says about operators (costs, constraints, decisions) does not count, nor do names of nodes, nor does the order of
-/// operators. All of them do, also those that nobody reads: one that is lost is noticed.
+/// The hash of a value includes all it is computed from: operator, attributes, types and operands. Clusters, launches
+/// and transfers are transparent; constants are identified by their elements, or by their location in a file.
+/// Attributes of `divi` (costs, constraints, decisions), node names and the order of operators are not included. All
+/// operators are included, even those without uses, so that a lost operator changes the fingerprint.
 pub(crate) fn fingerprint<'m>(module: Operation<'m>, function: Operation<'m>) -> Option<String> {
     let functions = module.children().into_iter().filter(|operation| operation.name() == op::FUNC);
     let named = functions.filter_map(|function| Some((function.symbol_name()?, function)));
@@ -35,7 +35,7 @@ pub(crate) fn fingerprint<'m>(module: Operation<'m>, function: Operation<'m>) ->
             let hash = hasher.hash_of(&format!("argument {i}"), &[], argument);
             hasher.values.insert(argument, hash);
         }
-        let returned = hasher.body(block, Looking::ThroughLaunches);
+        let returned = hasher.body(block, LaunchMode::Inline);
         whole.update((returned.len() as u64).to_le_bytes());
         returned.iter().for_each(|value| whole.update(value));
     }
@@ -44,11 +44,11 @@ pub(crate) fn fingerprint<'m>(module: Operation<'m>, function: Operation<'m>) ->
     (!hasher.attributes.is_elided).then(|| short(&whole.finalize()))
 }
 
-/// Whether launches stand for what they run: those of the function do, a stage launches nothing.
+/// Treatment of launches: those of the entry function are replaced by the stage they run; a stage contains none.
 #[derive(Clone, Copy, PartialEq)]
-enum Looking {
-    ThroughLaunches,
-    AtLaunches,
+enum LaunchMode {
+    Inline,
+    Opaque,
 }
 
 #[derive(Default)]
@@ -57,66 +57,67 @@ struct Hasher<'m> {
     values: FxHashMap<Value<'m>, Hash>,
     types: FxHashMap<Type<'m>, Hash>,
     attributes: Attributes<'m>,
-    /// Every operator that is no constant.
+    /// Hash of every operator that is not a constant.
     operators: Vec<Hash>,
-    /// How many operators with regions are around.
+    /// Number of enclosing operators with regions.
     depth: usize,
 }
 
 impl<'m> Hasher<'m> {
-    /// Hashes a block's operators, whose arguments have been; returns what its end hands on.
-    fn body(&mut self, block: Block<'m>, looking: Looking) -> Vec<Hash> {
+    /// Hashes the operators of a block, whose arguments have hashes already. Returns the hashes of the terminator's
+    /// operands.
+    fn body(&mut self, block: Block<'m>, launch_mode: LaunchMode) -> Vec<Hash> {
         let mut members = block.operations();
         let end = block.terminator();
         members.retain(|&member| Some(member) != end);
-        members.into_iter().for_each(|member| self.operation(member, looking));
+        members.into_iter().for_each(|member| self.operation(member, launch_mode));
         end.map(|end| self.operands(end)).unwrap_or_default()
     }
 
     fn operands(&self, operation: Operation<'m>) -> Vec<Hash> {
         let hash = |value: &Value<'m>| match value.is_none() {
-            // What is absent is so whoever says it.
+            // All absent values are equal.
             true => ABSENT,
-            // Only where blocks go in circles can a value be read before it is there.
+            // Only in a cycle of blocks can a value be used before it has a hash.
             false => self.values.get(value).copied().unwrap_or_default(),
         };
         operation.operands().iter().map(hash).collect()
     }
 
-    fn operation(&mut self, operation: Operation<'m>, looking: Looking) {
-        let given = self.operands(operation);
-        let passed_on = match operation.name() {
-            op::TRANSFER => Some(given.clone()),
-            op::CLUSTER => operation.blocks().first().map(|&body| self.bound(body, &given, Looking::AtLaunches)),
-            op::LAUNCH if looking == Looking::ThroughLaunches => {
+    fn operation(&mut self, operation: Operation<'m>, launch_mode: LaunchMode) {
+        let operands = self.operands(operation);
+        let forwarded = match operation.name() {
+            op::TRANSFER => Some(operands.clone()),
+            op::CLUSTER => operation.blocks().first().map(|&body| self.bound(body, &operands, LaunchMode::Opaque)),
+            op::LAUNCH if launch_mode == LaunchMode::Inline => {
                 let callee = operation.get(attr::CALLEE);
                 let callee = callee.and_then(|name| self.functions.get(name)).map(|&function| function.blocks());
                 callee
                     .and_then(|blocks| blocks.first().copied())
-                    .map(|body| self.bound(body, &given, Looking::AtLaunches))
+                    .map(|body| self.bound(body, &operands, LaunchMode::Opaque))
             }
             _ => None,
         };
-        let handed = match passed_on {
-            Some(handed) => handed,
-            None => self.operator(operation, &given),
+        let results = match forwarded {
+            Some(results) => results,
+            None => self.operator(operation, &operands),
         };
-        for (result, hash) in operation.results().into_iter().zip(handed) {
+        for (result, hash) in operation.results().into_iter().zip(results) {
             self.values.insert(result, hash);
         }
     }
 
-    /// A body whose arguments stand for values.
-    fn bound(&mut self, body: Block<'m>, given: &[Hash], looking: Looking) -> Vec<Hash> {
-        for (argument, &hash) in body.arguments().into_iter().zip(given) {
+    /// Hashes a body whose arguments have the hashes of `operands`.
+    fn bound(&mut self, body: Block<'m>, operands: &[Hash], launch_mode: LaunchMode) -> Vec<Hash> {
+        for (argument, &hash) in body.arguments().into_iter().zip(operands) {
             self.values.insert(argument, hash);
         }
-        self.body(body, looking)
+        self.body(body, launch_mode)
     }
 
-    /// An operator that is itself; returns its results.
-    fn operator(&mut self, operation: Operation<'m>, given: &[Hash]) -> Vec<Hash> {
-        let hash = self.what(operation, given);
+    /// Hashes an operator that is not transparent. Returns the hashes of its results.
+    fn operator(&mut self, operation: Operation<'m>, operands: &[Hash]) -> Vec<Hash> {
+        let hash = self.what(operation, operands);
         if !is_constant(operation) {
             self.operators.push(hash);
         }
@@ -124,8 +125,8 @@ impl<'m> Hasher<'m> {
         results.map(|(i, result)| self.hash_of(&format!("result {i}"), &hash, result)).collect()
     }
 
-    /// What an operator does, but for its results' types.
-    fn what(&mut self, operation: Operation<'m>, given: &[Hash]) -> Hash {
+    /// Hashes an operator without the types of its results.
+    fn what(&mut self, operation: Operation<'m>, operands: &[Hash]) -> Hash {
         let name = operation.name();
         let mut hash = Sha256::new();
         hash.update((name.len() as u64).to_le_bytes());
@@ -137,13 +138,13 @@ impl<'m> Hasher<'m> {
                 hash.update(self.attributes.hash(attribute));
             }
         }
-        hash.update((given.len() as u64).to_le_bytes());
-        given.iter().for_each(|operand| hash.update(operand));
+        hash.update((operands.len() as u64).to_le_bytes());
+        operands.iter().for_each(|operand| hash.update(operand));
         self.regions(operation, &mut hash);
         hash.finalize().into()
     }
 
-    /// A value by what it is of something.
+    /// Hashes a value by its role and its owner's hash.
     fn hash_of(&mut self, role: &str, of: &[u8], value: Value<'m>) -> Hash {
         let r#type = value.r#type();
         let type_hash = self.types.entry(r#type).or_insert_with(|| constant::printed_type(r#type));
@@ -156,7 +157,7 @@ impl<'m> Hasher<'m> {
     }
 }
 
-/// Random operators, and those of which nobody knows what else they do.
+/// Returns true for random operators and for those that may have side effects, whose node names are part of the hash.
 fn is_known_by_name(operation: Operation<'_>) -> bool {
     let is_random = operation.op().is_some_and(Op::is_random);
     !operation.is_registered() || operation.results().is_empty() || is_random

@@ -1,35 +1,35 @@
-//! `divi-fuse`: operators that run as one task go into one `divi.cluster`.
+//! `divi-fuse`: forms one `divi.cluster` of operators that run as one task.
 //!
-//! | kind | what is in it |
+//! | kind | content |
 //! |---|---|
 //! | `conv`, then any of `_bn` or `_bias`, `_ACT`, `_add`, `_ACT` | a convolution; `BatchNormalization` folds into its weights; `add` is a residual |
 //! | `convtranspose…` | the same for `ConvTranspose` |
-//! | `matmul`, `gemm`, then any of `_bias`, `_ACT`, `_add`, `_ACT` | a product of matrices; `bias` is an `Add` of a constant a column |
-//! | `bn`, then any of `_ACT`, `_add`, `_ACT` | a `BatchNormalization` that folds into nothing: a scale and a shift |
+//! | `matmul`, `gemm`, then any of `_bias`, `_ACT`, `_add`, `_ACT` | a matrix product; `bias` is an `Add` of one constant per column |
+//! | `bn`, then any of `_ACT`, `_add`, `_ACT` | a `BatchNormalization` that cannot be folded: a scale and a shift |
 //! | `softmax`, `logsoftmax` after any of `scale_`, `mask_` | with `Mul` or `Div` by a number and `Add` or `Where` before it |
-//! | `layer_norm`, `rms_norm` | spelled out, with scale, shift and casts; or the operator with views |
-//! | `gelu`, `silu`, `hardswish`, `mish`, … | an activation spelled out, behind nothing that it could go with |
-//! | `elementwise` | other element-wise operators one behind the other |
-//! | `transpose`, `maxpool`, … | one operator with views around it, by its name in lower case |
+//! | `layer_norm`, `rms_norm` | a decomposed normalization with scale, shift and casts; or the operator with views |
+//! | `gelu`, `silu`, `hardswish`, `mish`, … | a decomposed activation that is not part of an epilogue |
+//! | `elementwise` | a chain of other element-wise operators |
+//! | `transpose`, `maxpool`, … | one operator with adjacent views, by its name in lower case |
 //! | `view` | views alone |
 //!
 //! `ACT` is an activation by its name in lower case: `relu`, `clip`, `hardswish`, `silu`, `gelu`, …; GELU and its
 //! approximation by tanh are both `gelu`. Views change types, not bytes: `Reshape`, `Flatten`, `Squeeze`, `Unsqueeze`,
-//! `Identity`, a `Cast` or `Expand` to the type that is there, a `Concat` of one tensor, a `Transpose` that moves
-//! dimensions of size 1 only or that is done when the model is compiled, as its operand is a constant. They cost nothing,
-//! do not count in levels or limits, and go with a neighbour.
+//! `Identity`, a `Cast` or `Expand` to the operand's own type, a `Concat` of one tensor, a `Transpose` that moves only
+//! dimensions of size 1, or one of a constant, which is done at compile time. They cost nothing, do not count in levels
+//! or limits, and are fused with a neighbor.
 //!
-//! A cluster never delays or duplicates work. A value inside that somebody outside reads too ends it, so what others see
-//! of it is its last operator's result; what a later member reads beside that must be there when the cluster could
-//! start without it (its longest path, counted in tasks, is no longer).
+//! A cluster never delays or duplicates work. A value with a use outside ends the cluster, so only the results of its
+//! last operator are used outside. Further operands of later members must not delay the start of the cluster: their
+//! level (longest path to them, counted in tasks) is at most that of the cluster's first operands.
 //!
-//! A cluster stands where its last member stood; members have no effects but their results, and nothing else moves.
-//! `divi.members` and the location name the members in order (an operator without `onnx_node_name` by its operator).
+//! A cluster takes the position of its last member; members have no side effects, and nothing else moves.
+//! `divi.members` and the location list the members in order (an operator without `onnx_node_name` by its operator).
 //!
-//! Constants stay outside, as operands that tasks share. `divi.pin` and `divi.device` must be the same on all members, also
-//! in that they are there at all, views excepted, and are then on the cluster as well; so no constraint comes to hold for
-//! work that it was not put on. Clusters that are there, operators that divi does not know, that have regions, random
-//! results, or other `divi.…` attributes stay where and as they are.
+//! Constants stay outside, as operands that tasks share. `divi.pin` and `divi.device` must be equal, or absent, on all
+//! members except views, and are then set on the cluster as well; so no constraint is extended to other work. Existing
+//! clusters, unknown operators, and operators with regions, random results or other `divi.…` attributes are not
+//! changed.
 
 mod cluster;
 mod evaluate;
@@ -48,13 +48,14 @@ use cluster::{Family, clusters};
 use divi_dialect::{Block, Operation, op};
 use graph::{Graph, Node};
 
-/// How much is fused.
+/// Extent of fusion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Level {
     /// Nothing.
     None,
-    /// Convolutions and products of matrices with what is attached to them.
+    /// Convolutions and matrix products with their epilogues.
     Conv,
+    /// All patterns.
     #[default]
     Full,
 }
@@ -72,10 +73,12 @@ impl std::str::FromStr for Level {
     }
 }
 
+/// Options of [`fuse`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
+    /// Extent of fusion.
     pub level: Level,
-    /// The most operators that a cluster may have, views not counted; `None` for no limit.
+    /// Maximum number of operators of a cluster, without views; `None` for no limit.
     pub max_cluster_ops: Option<usize>,
 }
 
@@ -106,7 +109,7 @@ impl FuseStatistics {
 // --divi-fuse
 //===----------------------------------------------------------------------===//
 
-/// Fuses in every block of every function, not in regions of operators below. A second run finds nothing to do.
+/// Fuses operators in every block of every function, but not in regions of operators. Idempotent.
 pub fn fuse(module: Operation<'_>, options: &Options) -> FuseStatistics {
     let mut functions = vec![];
     module.walk(|operation| {

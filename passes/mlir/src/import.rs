@@ -1,7 +1,7 @@
-//! From ONNX to MLIR: decodes a model, brings its operators into the newest opset's form, infers every type, folds what
-//! is constant, and builds a module of the `onnx` dialect.
+//! Imports ONNX into MLIR: decodes a model, upgrades its operators to the newest opset, infers all types, folds
+//! constants, and builds a module of the `onnx` dialect.
 //!
-//! Weights are not read: a constant whose bytes lie in a file as they are refers to them.
+//! Weights are not read: a constant whose bytes are stored verbatim in a file refers to them.
 
 mod apply;
 mod attributes;
@@ -40,7 +40,7 @@ use proto::ModelProto;
 
 /// Imports a model into a module with one function, `@main`, that verifies.
 ///
-/// Warnings say what is carried along without being understood and what stays dynamic.
+/// Warnings list operators that are carried along as opaque work, and dimensions that stay dynamic.
 pub fn import<'c>(
     context: &'c Context,
     source: &Source,
@@ -61,7 +61,7 @@ pub fn decode(source: &Source) -> Result<ModelProto, String> {
         .map_err(|error| format!("not an ONNX model: the protobuf is truncated or damaged ({error})"))
 }
 
-/// The opset of ai.onnx that the model is written in.
+/// Returns the ai.onnx opset of a model.
 fn check_versions(model: &ModelProto) -> Result<i64, String> {
     let ir_version = model.ir_version();
     if !(1..=IR_VERSION).contains(&ir_version) {
@@ -75,7 +75,7 @@ fn check_versions(model: &ModelProto) -> Result<i64, String> {
             return Err("the model imports the ai.onnx opset twice".into());
         }
     }
-    // Before IR version 3 there was no opset but the first.
+    // Before IR version 3, the only opset was the first.
     match opset.unwrap_or(if ir_version < 3 { 1 } else { OPSET }) {
         opset @ 1..=OPSET => Ok(opset),
         opset => Err(format!(

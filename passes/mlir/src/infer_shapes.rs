@@ -1,4 +1,4 @@
-//! `divi-infer-shapes`: inference and folding on a module that is there already.
+//! `divi-infer-shapes`: shape inference and folding on an existing module.
 
 mod functions;
 
@@ -9,14 +9,14 @@ use crate::{
 };
 use divi_dialect::{
     Block, NamedAttribute, NewOperation, Operation, Value, attr, blocks_in_order, dense_elements,
-    node::{value_of, with_node},
+    node::{inference_value, with_inference_node},
     op, reshaped_type, tensor_type_of,
 };
-use divi_onnx::{Dim, Op, Symbol, Tensor, TensorType, Value as Known, fold, infer, node::Content};
+use divi_onnx::{Dim, Op, Symbol, Tensor, TensorType, Value as Known, fold, infer, node::KnownElements};
 use functions::Functions;
 use melior::ContextRef;
 use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 //===----------------------------------------------------------------------===//
 // --divi-infer-shapes
@@ -32,6 +32,7 @@ pub fn infer_shapes(module: Operation<'_>, options: &Options) -> Result<InferSha
         functions: Functions::of(module),
         known: FxHashMap::default(),
         symbols: FxHashMap::default(),
+        resizable: BTreeSet::new(),
         unmatched: options.input_shapes.iter().map(|(name, _)| name.as_str()).collect(),
         opaque: BTreeMap::new(),
         statistics: InferShapesStatistics::default(),
@@ -46,14 +47,12 @@ pub fn infer_shapes(module: Operation<'_>, options: &Options) -> Result<InferSha
         error(module, &format!("no function has an argument named '{name}' (onnx.name) to give a shape: {others}"));
         return Err(Failure);
     }
-    if let Some((name, _)) = options.dims.iter().find(|(name, _)| !pass.symbols.contains_key(name)) {
-        let mut names: Vec<_> = pass.symbols.keys().map(String::as_str).collect();
-        names.sort_unstable();
-        let others = match names.is_empty() {
-            true => "no open dimension of an argument has a name".to_owned(),
-            false => format!("there are {}", list_names(names.into_iter())),
+    if let Some((name, _)) = options.dims.iter().find(|(name, _)| !pass.resizable.contains(name)) {
+        let others = match pass.resizable.is_empty() {
+            true => "no dynamic dimension of an argument has a name".to_owned(),
+            false => format!("there are {}", list_names(pass.resizable.iter().map(String::as_str))),
         };
-        error(module, &format!("there is no dimension '{name}' (onnx.dim_params) to give a size: {others}"));
+        error(module, &format!("cannot give a size to unknown dimension '{name}' (onnx.dim_params): {others}"));
         return Err(Failure);
     }
     if !pass.opaque.is_empty() {
@@ -64,7 +63,7 @@ pub fn infer_shapes(module: Operation<'_>, options: &Options) -> Result<InferSha
     Ok(pass.statistics)
 }
 
-/// Names of the arguments of a module's functions.
+/// Returns the names of the arguments of a module's functions.
 fn argument_names(module: Operation<'_>) -> Vec<&str> {
     let mut names = vec![];
     for function in module.children().into_iter().filter(|child| child.name() == op::FUNC) {
@@ -75,30 +74,31 @@ fn argument_names(module: Operation<'_>) -> Vec<&str> {
     names
 }
 
-/// Operations of the dialect that are no operators.
+/// Operations of the dialect that are not operators.
 const STRUCTURE: &[&str] = &["EntryPoint", "NoValue", "Return", "Yield"];
 
 struct Pass<'m> {
     context: ContextRef<'m>,
     options: &'m Options,
     functions: Functions<'m>,
-    /// Elements and named dimensions: facts about values beyond their types.
+    /// Facts about values beyond their types: elements and named dimensions.
     known: FxHashMap<Value<'m>, Known>,
     symbols: FxHashMap<String, Dim>,
-    /// Arguments that are to get a shape and have not been met yet.
+    /// Names of dimensions that the options can give a size to: those of functions that nothing calls or refers to.
+    resizable: BTreeSet<String>,
+    /// Arguments with a requested shape that have not been found yet.
     unmatched: Vec<&'m str>,
-    /// Operators that divi does not know, with how often and where first.
+    /// Unknown operators: their counts, and the first operation of each.
     opaque: BTreeMap<&'m str, (usize, String)>,
     statistics: InferShapesStatistics,
 }
 
 impl<'m> Pass<'m> {
-    /// Gives a function's arguments the names of their dimensions and, if it is `open` to them, the shapes that the
-    /// options ask for.
+    /// Assigns names to the dimensions of a function's arguments and, if `open`, the shapes that the options request.
     fn arguments(&mut self, function: Operation<'m>, arguments: &[Value<'m>], open: bool) -> Result<(), Failure> {
         let argument_attribute =
             |index, name| function.signature_attribute(attr::ARG_ATTRS, index, name).and_then(attr::as_string);
-        let mut values: Vec<Option<Known>> = arguments.iter().map(|&argument| value_of(argument)).collect();
+        let mut values: Vec<Option<Known>> = arguments.iter().map(|&argument| inference_value(argument)).collect();
         for (i, value) in values.iter_mut().enumerate() {
             let (Some(value), Some(params)) = (value, argument_attribute(i, "onnx.dim_params")) else { continue };
             for (axis, name) in params.split(',').filter_map(|part| part.split_once(':')) {
@@ -107,8 +107,11 @@ impl<'m> Pass<'m> {
                 {
                     let size = self.options.dims.iter().find(|(other, _)| open && other == name);
                     let fresh = Dim::Symbol(Symbol(self.symbols.len() as u32));
-                    let fresh = size.map_or(fresh, |&(_, size)| Dim::Known(size));
-                    *dim = *self.symbols.entry(name.to_owned()).or_insert(fresh);
+                    let symbol = *self.symbols.entry(name.to_owned()).or_insert(fresh);
+                    *dim = size.map_or(symbol, |&(_, size)| Dim::Known(size));
+                    if open {
+                        self.resizable.insert(name.to_owned());
+                    }
                 }
             }
         }
@@ -136,7 +139,7 @@ impl<'m> Pass<'m> {
     fn block(&mut self, block: Block<'m>) -> Result<(), Failure> {
         for operation in block.operations() {
             match operation.name() {
-                // Symbols of other scopes than the module's.
+                // They are not symbols of the module itself.
                 "builtin.module" | op::FUNC => {}
                 op::CLUSTER => self.cluster(operation)?,
                 op::TRANSFER => self.hand_on(&operation.operands(), &operation.results())?,
@@ -150,12 +153,12 @@ impl<'m> Pass<'m> {
         Ok(())
     }
 
-    /// Infers what is below an operation, definitions before uses.
+    /// Infers the regions of an operation, definitions before uses.
     fn body(&mut self, operation: Operation<'m>) -> Result<(), Failure> {
         blocks_in_order(operation).into_iter().try_for_each(|block| self.block(block))
     }
 
-    /// A cluster's body has its operands as arguments, and it has what the body yields as results.
+    /// Infers a cluster: its arguments have the types of its operands, and its results those of the yielded values.
     fn cluster(&mut self, operation: Operation<'m>) -> Result<(), Failure> {
         let Some(&block) = operation.blocks().first() else { return Ok(()) };
         self.hand_on(&operation.operands(), &block.arguments())?;
@@ -164,7 +167,7 @@ impl<'m> Pass<'m> {
         self.hand_on(&yielded, &operation.results())
     }
 
-    /// Makes values what others are: their types, and what is known of them.
+    /// Copies types and facts from values to others.
     fn hand_on(&mut self, from: &[Value<'m>], to: &[Value<'m>]) -> Result<(), Failure> {
         for (&from, &to) in from.iter().zip(to) {
             self.set_type(to, from.r#type())?;
@@ -175,9 +178,9 @@ impl<'m> Pass<'m> {
         Ok(())
     }
 
-    /// Returns what is known of a value; `None` if it is no tensor.
+    /// Returns the facts about a value; `None` if it is not a tensor.
     fn value(&self, value: Value<'m>) -> Option<Known> {
-        self.known.get(&value).cloned().or_else(|| value_of(value))
+        self.known.get(&value).cloned().or_else(|| inference_value(value))
     }
 
     fn operation(&mut self, operation: Operation<'m>) -> Result<(), Failure> {
@@ -197,7 +200,7 @@ impl<'m> Pass<'m> {
         {
             return Ok(());
         }
-        let inferred = with_node(
+        let inferred = with_inference_node(
             operation,
             op,
             |value| self.value(value),
@@ -217,7 +220,7 @@ impl<'m> Pass<'m> {
         }
         for (i, (&result, ty)) in results.iter().zip(types).enumerate() {
             let Some(before) = result.tensor_type() else { continue };
-            // Without new shapes, what the IR says already may be more precise than inference.
+            // Without new shapes, the type in the IR may be more precise than the inferred one.
             let ty = if self.options_change_shapes() { ty } else { before.unify(&ty).unwrap_or(ty) };
             self.set_shape(result, &ty)?;
             self.known.insert(result, Known { ty, content: contents.get(i).cloned().flatten() });
@@ -225,9 +228,10 @@ impl<'m> Pass<'m> {
         Ok(())
     }
 
-    /// Takes an Identity away if its operand is as good as its result. Returns true if all is done for it.
+    /// Removes an Identity whose operand can replace its result. Returns true if the operation needs no further
+    /// inference.
     fn identity(&mut self, operation: Operation<'m>, operand: Value<'m>, result: Value<'m>) -> bool {
-        // In code that is never reached, an operation may be its own operand.
+        // In unreachable code, an operation may be its own operand.
         if operand == result {
             return true;
         }
@@ -241,7 +245,7 @@ impl<'m> Pass<'m> {
             if !precise || reshaped_type(self.context, to, &from_tensor) != from {
                 return false;
             }
-            // It is there to forget the shape for one that insists on its operand's type.
+            // The Identity hides the shape from a user that requires its operand's type.
             if to_tensor.unify(&from_tensor).is_some() && result.uses().iter().any(|&(user, _)| !self.follows(user)) {
                 if let Some(value) = self.value(operand) {
                     self.known.insert(result, value);
@@ -253,19 +257,19 @@ impl<'m> Pass<'m> {
         true
     }
 
-    /// Returns the constants that results are, if there are any and no other result is used.
+    /// Returns the constants that replace the results; `None` if another result is used.
     fn constants<'c>(
         &self,
         results: &[Value<'m>],
-        contents: &'c [Option<Content>],
+        contents: &'c [Option<KnownElements>],
     ) -> Option<Vec<(Value<'m>, &'c Tensor)>> {
         let mut constants = vec![];
         for (i, &result) in results.iter().enumerate() {
             match contents.get(i) {
-                Some(Some(Content::Constant(tensor))) if !result.is_none() => {
+                Some(Some(KnownElements::Constant(tensor))) if !result.is_none() => {
                     let r#type = reshaped_type(self.context, result.r#type(), &tensor_type_of_constant(tensor));
-                    // What insists on signs or an encoding is no constant.
-                    if attr::of_type(dense_elements(self.context, tensor)) != r#type {
+                    // A constant cannot have this type's signedness or encoding.
+                    if attr::type_of(dense_elements(self.context, tensor)) != r#type {
                         return None;
                     }
                     constants.push((result, tensor));
@@ -281,18 +285,18 @@ impl<'m> Pass<'m> {
         self.options.batch.is_some() || !self.options.input_shapes.is_empty() || !self.options.dims.is_empty()
     }
 
-    /// Puts constants in an operator's place.
+    /// Replaces an operator by constants.
     fn fold(&mut self, operation: Operation<'m>, constants: &[(Value<'m>, &Tensor)]) -> Result<(), Failure> {
         let mut replacements = vec![];
         let node_name = attr::NODE_NAME.name();
-        let name = operation.attribute(node_name).map(|name| NamedAttribute::named(node_name, name));
+        let name = operation.attribute(node_name).map(|name| NamedAttribute::with_name(node_name, name));
         for &(result, tensor) in constants {
             self.set_shape(result, &tensor_type_of_constant(tensor))?;
             let value = dense_elements(self.context, tensor);
             let mut attributes = vec![attr::VALUE.named(self.context, value)];
             attributes.extend(name);
             let constant = NewOperation {
-                results: &[attr::of_type(value)],
+                results: &[attr::type_of(value)],
                 attributes: &attributes,
                 ..NewOperation::new(ONNX_CONSTANT, operation.location())
             }

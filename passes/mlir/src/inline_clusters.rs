@@ -1,4 +1,4 @@
-//! `divi-inline-clusters`: takes clusters away, and leaves their members where they stood.
+//! `divi-inline-clusters`: replaces clusters by their members.
 
 use crate::{
     declared::{InlineClusters, InlineClustersStatistics},
@@ -11,10 +11,10 @@ use rustc_hash::FxHashMap;
 // --divi-inline-clusters
 //===----------------------------------------------------------------------===//
 
-/// Inlines every cluster; returns how many there were.
+/// Inlines every cluster and returns their number.
 ///
-/// A `divi.pin` or `divi.device` that a cluster got as a whole goes to its members. What holds for a cluster only as a whole
-/// (`divi.cost`, `divi.start`) is lost, with a warning.
+/// A `divi.pin` or `divi.device` of a cluster is moved to its members. Attributes that apply only to the whole cluster
+/// (`divi.cost`, `divi.start`) are lost, with a warning.
 pub fn inline_clusters(module: Operation<'_>) -> u64 {
     let mut clusters = vec![];
     module.walk(|operation| {
@@ -26,7 +26,7 @@ pub fn inline_clusters(module: Operation<'_>) -> u64 {
     if planned > 0 {
         warning(
             module,
-            &format!("{planned} clusters lose their divi.cost and divi.start: they hold for no member alone"),
+            &format!("{planned} clusters lose their divi.cost and divi.start: they do not apply to single members"),
         );
     }
     let mut absent = FxHashMap::default();
@@ -36,13 +36,13 @@ pub fn inline_clusters(module: Operation<'_>) -> u64 {
     clusters.len() as u64
 }
 
-/// Takes one cluster away. `absent` has the `onnx.NoValue` of each block: one is enough, and clusters have one each.
+/// Inlines one cluster. `absent` has the `onnx.NoValue` of each block: one is enough, while every cluster has its own.
 fn inline<'m>(cluster: Operation<'m>, absent: &mut FxHashMap<Block<'m>, Operation<'m>>) {
     let (Some(&body), Some(parent)) = (cluster.blocks().first(), cluster.block()) else { return };
     let mut members = body.operations();
     let Some(end) = members.pop() else { return };
     for key in [attr::PIN, attr::DEVICE] {
-        hand_down(cluster, &members, key);
+        push_down(cluster, &members, key);
     }
     for (i, operand) in cluster.operands().into_iter().enumerate() {
         body.argument(i).replace_all_uses_with(operand);
@@ -64,17 +64,18 @@ fn inline<'m>(cluster: Operation<'m>, absent: &mut FxHashMap<Block<'m>, Operatio
     cluster.erase();
 }
 
-/// A block's own `onnx.NoValue`, or else `member`, at the block's beginning, so that all of the block can use it.
+/// Returns a block's own `onnx.NoValue`, or else `member`, moved to the beginning of the block, so that it dominates
+/// all of it.
 fn first_absent<'m>(block: Block<'m>, member: Operation<'m>) -> Operation<'m> {
     let own = block.operations().into_iter().find(|&operation| operation.name() == "onnx.NoValue");
     let absent = own.unwrap_or(member);
-    // It has no operands, so it may stand anywhere.
+    // It has no operands, so it can be moved.
     absent.detach();
     absent.insert_at(block, 0)
 }
 
-/// Gives a cluster's decision to its members, unless it is theirs.
-fn hand_down(cluster: Operation<'_>, members: &[Operation<'_>], key: attr::Key<attr::Symbol>) {
+/// Sets a cluster's decision on its members, unless one has it already.
+fn push_down(cluster: Operation<'_>, members: &[Operation<'_>], key: attr::Key<attr::Symbol>) {
     let Some(decision) = cluster.get(key) else { return };
     if members.iter().any(|member| member.has(key)) {
         return;

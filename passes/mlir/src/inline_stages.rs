@@ -1,7 +1,7 @@
-//! `divi-inline-stages`: takes stages away, and leaves their tasks where they were launched.
+//! `divi-inline-stages`: replaces launches by the tasks of their stages.
 
 use crate::{
-    cost::Posed,
+    cost::ModuleProblem,
     decisions::{fingerprint, has_names, problem},
     declared::{InlineStages, InlineStagesStatistics},
     ir::{Failure, describe, error, warning},
@@ -9,7 +9,7 @@ use crate::{
     tasks::{Tasks, entry, is_constant, moves_of},
 };
 use divi_dialect::{Block, Operation, Value, attr, op};
-use divi_planner::units::short_number;
+use divi_planner::units::{Micros, short_number};
 use melior::ir::{Attribute, Type};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -17,11 +17,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 // --divi-inline-stages
 //===----------------------------------------------------------------------===//
 
-/// Undoes `divi-outline`: launches become the tasks of their stage, transfers go, and the stages' functions with them. Every
-/// task says again where and when it runs, so that the plan can be changed and outlined anew. Returns how many stages there
-/// were. Constants that stages had copies of are one again.
+/// Undoes `divi-outline`: launches become the tasks of their stage, and transfers and the stages' functions are
+/// removed. Every task gets its device and start again, so that the plan can be changed and outlined again. Returns the
+/// number of stages. Copies of a constant in several stages are merged.
 ///
-/// Stages of queued inputs stay: at each number of inputs they are other functions, which cannot be made one.
+/// Fails for queued inputs: at each number of inputs, stages are different functions, which cannot be merged.
 pub fn inline_stages(module: Operation<'_>) -> Result<u64, Failure> {
     let function = entry(module)?;
     let Some(&block) = function.blocks().first() else { return Ok(0) };
@@ -30,9 +30,9 @@ pub fn inline_stages(module: Operation<'_>) -> Result<u64, Failure> {
     Ok(count)
 }
 
-/// Looks at a copy of a module without its stages, whose certificate is still that of the stages.
+/// Calls `look` with a copy of a module without its stages, which still has the certificate of the stages.
 pub(crate) fn with_inlined<T>(module: Operation<'_>, look: impl FnOnce(Operation<'_>) -> T) -> Result<T, Failure> {
-    let copy = module.duplicate();
+    let copy = module.clone_detached();
     let inlined = entry(copy).and_then(|function| match function.blocks().first() {
         Some(&block) => inline(copy, function, block),
         None => Ok(0),
@@ -42,7 +42,7 @@ pub(crate) fn with_inlined<T>(module: Operation<'_>, look: impl FnOnce(Operation
     seen
 }
 
-/// Returns how many stages there were.
+/// Inlines all stages and returns their number.
 fn inline<'m>(module: Operation<'m>, function: Operation<'m>, block: Block<'m>) -> Result<u64, Failure> {
     let functions = module.children().into_iter().filter(|operation| operation.name() == op::FUNC);
     let functions: FxHashMap<&str, Operation<'_>> =
@@ -69,10 +69,10 @@ fn inline<'m>(module: Operation<'m>, function: Operation<'m>, block: Block<'m>) 
     let mut inliner = Inliner::default();
     let mut rows = vec![];
     launches.iter().for_each(|&(launch, stage)| rows.extend(inliner.inline(launch, stage)));
-    // Each is named by what computes the value, now that no stage is around it.
+    // The operand is now the value that a task computes, no longer the result of a launch.
     let moves = transfers.iter().filter_map(|&transfer| {
         let (from, to) = (transfer.get(attr::FROM)?, transfer.get(attr::TO)?);
-        let (start, end) = (transfer.get(attr::START)?, transfer.get(attr::END)?);
+        let (start, end) = (Micros(transfer.get(attr::START)?), Micros(transfer.get(attr::END)?));
         Some(Moved { value: transfer.operand(0), from, to, start, end })
     });
     write_moves(function, moves)?;
@@ -82,34 +82,34 @@ fn inline<'m>(module: Operation<'m>, function: Operation<'m>, block: Block<'m>) 
     }
     remove_functions(module, &launches);
     if module.has(attr::COLD) {
-        restart(&Posed::by(module, 1)?, &rows);
+        restart(&ModuleProblem::build(module, 1)?, &rows);
     }
     Ok(launches.len() as u64)
 }
 
 /// Start of a stage, and its tasks.
-type Row<'m> = (f64, Vec<Operation<'m>>);
+type Row<'m> = (Micros, Vec<Operation<'m>>);
 
-/// Starts tasks one after the other again where parameters come with the input: one that reads them in the host's memory takes
-/// longer than it says.
-fn restart<'m>(posed: &Posed<'m>, rows: &[Row<'m>]) {
-    let nodes: FxHashMap<_, usize> = posed.tasks.iter().copied().zip(posed.first_task..).collect();
+/// Recomputes the starts of tasks in a cold start: a task that reads its parameters from the host's memory takes longer
+/// than its cost.
+fn restart<'m>(module_problem: &ModuleProblem<'m>, rows: &[Row<'m>]) {
+    let nodes: FxHashMap<_, usize> = module_problem.tasks.iter().copied().zip(module_problem.first_task..).collect();
     for (start, tasks) in rows {
         let mut now = *start;
         for task in tasks {
-            task.set(attr::START, now);
+            task.set(attr::START, now.0);
             let name = task.get(attr::DEVICE).unwrap_or_default();
-            if let (Some(device), Some(&node)) = (posed.device(name), nodes.get(task)) {
+            if let (Some(device), Some(&node)) = (module_problem.device(name), nodes.get(task)) {
                 let is_copied = moves_of(*task, attr::COPIES).iter().any(|copy| copy.to() == name);
-                now += posed.micros(node, device, 1, is_copied);
+                now += module_problem.micros(node, device, 1, is_copied);
             }
         }
     }
 }
 
-/// Says which decisions the plan is made of. It is still for the same problem, whose tasks are in another order now, unless
-/// somebody has changed that: then its bound is what is known at once. Without its stage, what a task computes leaves as soon as
-/// it is there, so that the plan may take less time than the stages did.
+/// Updates the fingerprint of the decisions. The problem is still the same, with tasks in another order, unless it was
+/// edited: then the bound is recomputed. Without a stage, results leave their device as soon as they are computed, so
+/// the makespan may be shorter than that of the stages.
 fn renew_certificate(module: Operation<'_>, tasks: &[Operation<'_>]) -> Result<(), Failure> {
     let decided = fingerprint(tasks);
     mark(module, &[("decisions", &decided)]);
@@ -119,24 +119,24 @@ fn renew_certificate(module: Operation<'_>, tasks: &[Operation<'_>]) -> Result<(
     if !has_costs || tasks.is_empty() {
         return Ok(());
     }
-    let posed = Posed::by(module, 1)?;
+    let module_problem = ModuleProblem::build(module, 1)?;
     let cost = entry("pipeline_cost").and_then(attr::as_string);
-    let posed_now = problem(&posed.problem, cost, entry("shared_devices").is_some());
+    let problem_now = problem(&module_problem.problem, cost, entry("shared_devices").is_some());
     let proven_for = entry("problem").and_then(attr::as_string).map(str::to_owned);
-    let is_changed = proven_for.as_ref().is_some_and(|mark| *mark != posed_now);
-    if is_changed && !has_names(&posed.problem) {
-        // The order alone makes it another: there is no telling.
-        mark(module, &[("problem", &posed_now)]);
+    let is_changed = proven_for.as_ref().is_some_and(|mark| *mark != problem_now);
+    if is_changed && !has_names(&module_problem.problem) {
+        // Without unique names, a changed order and a changed problem cannot be distinguished.
+        mark(module, &[("problem", &problem_now)]);
     }
     if entry("objective").and_then(attr::as_string) == Some("latency") {
-        let plan = read_plan(module, &posed)?;
-        let problem = proven_for.map(|_| posed_now);
+        let plan = read_plan(module, &module_problem)?;
+        let problem = proven_for.map(|_| problem_now);
         let marks = Marks { decisions: Some(decided), problem, ..Marks::kept(module) };
         write_certificate(module, &plan, 0, &marks);
-        if is_changed && has_names(&posed.problem) {
+        if is_changed && has_names(&module_problem.problem) {
             let message = format!(
-                "costs, devices or constraints were changed since it was planned: what was proven does not count any more, the \
-                 bound is {} us now",
+                "costs, devices or constraints have changed since planning: the proven bound no longer holds, the \
+                 bound is now {} us",
                 short_number(plan.bound)
             );
             warning(module, &message);
@@ -147,7 +147,7 @@ fn renew_certificate(module: Operation<'_>, tasks: &[Operation<'_>]) -> Result<(
 
 fn refuse(step: Operation<'_>) -> Failure {
     let message = format!(
-        "{} belongs to a plan of queued inputs, whose stages have batches of their own and cannot be made one function: \
+        "{} belongs to a plan of queued inputs, whose stages differ in batch size and cannot be merged: \
          start from the module that was planned",
         describe(step)
     );
@@ -155,7 +155,7 @@ fn refuse(step: Operation<'_>) -> Failure {
     Failure
 }
 
-/// Takes away private functions that nothing names any more.
+/// Removes private functions without references.
 fn remove_functions<'m>(module: Operation<'m>, launches: &[(Operation<'m>, Operation<'m>)]) {
     let mut named: FxHashSet<&str> = FxHashSet::default();
     module.walk(|operation| {
@@ -163,7 +163,7 @@ fn remove_functions<'m>(module: Operation<'m>, launches: &[(Operation<'m>, Opera
     });
     let mut removed = FxHashSet::default();
     for &(_, stage) in launches {
-        // What is gone is not looked at again.
+        // A function may be launched several times.
         if !removed.insert(stage) {
             continue;
         }
@@ -179,7 +179,7 @@ struct Inliner<'m> {
 }
 
 impl<'m> Inliner<'m> {
-    /// Puts copies of a stage's tasks in the place of a launch. Returns them, with the start of all.
+    /// Replaces a launch by copies of its stage's tasks. Returns them, with the start of the launch.
     fn inline(&mut self, launch: Operation<'m>, function: Operation<'m>) -> Option<Row<'m>> {
         let body = function.blocks()[0];
         let mut tasks = body.operations();
@@ -191,9 +191,9 @@ impl<'m> Inliner<'m> {
         }
         let device = launch.get(attr::LAUNCH_DEVICE).unwrap_or_default();
         let stage = launch.get(attr::STAGE);
-        let start = launch.get(attr::START);
-        // In a pipeline, times count from the beginning of the stage.
-        let mut now = if stage.is_some() { 0.0 } else { start.unwrap_or(0.0) };
+        let start = launch.get(attr::START).map(Micros);
+        // In a pipeline, starts are relative to the beginning of the stage.
+        let mut now = if stage.is_some() { Micros::ZERO } else { start.unwrap_or_default() };
         for task in tasks {
             let copy = self.copy(task, launch, &outside);
             for (before, after) in task.results().into_iter().zip(copy.results()) {
@@ -206,7 +206,7 @@ impl<'m> Inliner<'m> {
             copy.set(attr::DEVICE, device);
             stage.into_iter().for_each(|stage| copy.set(attr::STAGE, stage));
             if start.is_some() {
-                copy.set(attr::START, now);
+                copy.set(attr::START, now.0);
             }
             now += micros_on(task, device);
         }
@@ -218,7 +218,7 @@ impl<'m> Inliner<'m> {
         Some((start?, copies))
     }
 
-    /// A copy of an operation in front of a launch that reads what is outside; of a constant, the one that says the same.
+    /// Copies an operation to the position of a launch, with its operands replaced; an equal constant is reused.
     fn copy(
         &mut self,
         operation: Operation<'m>,
@@ -230,7 +230,7 @@ impl<'m> Inliner<'m> {
         if let Some(&constant) = key.as_ref().and_then(|key| self.constants.get(key)) {
             return constant;
         }
-        let copy = operation.duplicate().insert_before(launch);
+        let copy = operation.clone_detached().insert_before(launch);
         copy.replace_operands(outside);
         key.into_iter().for_each(|key| {
             self.constants.insert(key, copy);
@@ -247,10 +247,13 @@ fn contents(constant: Operation<'_>) -> Contents<'_> {
     (constant.name(), constant.attributes(), types)
 }
 
-/// Returns the time of a task on a device for one input; 0 if it is not known.
-fn micros_on(task: Operation<'_>, device: &str) -> f64 {
+/// Returns the time of a task on a device for one input; 0 if it is unknown.
+fn micros_on(task: Operation<'_>, device: &str) -> Micros {
     let entries = task.get(attr::COST).map(|cost| cost.entries()).unwrap_or_default();
-    entries.iter().find(|entry| entry.device == device && entry.batch == 1).map_or(0.0, |entry| entry.micros)
+    entries
+        .iter()
+        .find(|entry| entry.device == device && entry.batch == 1)
+        .map_or(Micros::ZERO, |entry| Micros(entry.micros))
 }
 
 impl InlineStages {

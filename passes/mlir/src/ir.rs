@@ -1,18 +1,17 @@
-//! Small helpers over the IR that several passes share.
+//! IR helpers that several passes share.
 
 use divi_dialect::{Operation, Value, attr, ranked_tensor_bytes};
 pub(crate) use divi_dialect::{emit_error as error, emit_warning as warning};
 use divi_onnx::{Op, TensorType};
 
-/// MLIR's `failure()`: diagnostics have said what is wrong.
+/// MLIR's `failure()`: the error has been emitted as a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Failure;
 
 /// Name of the operation that holds a constant.
 pub(crate) const ONNX_CONSTANT: &str = Op::Constant.operation_name();
 
-/// Returns what messages call an operation: the ONNX node that it came from, if it says so, or the first of those that a
-/// cluster has.
+/// Returns the name of an operation in messages: with its ONNX node if it has one, or the first node of a cluster.
 pub(crate) fn describe(operation: Operation<'_>) -> String {
     let op = operation.name();
     let first_member = || operation.get(attr::MEMBERS)?.first().copied();
@@ -22,13 +21,13 @@ pub(crate) fn describe(operation: Operation<'_>) -> String {
     }
 }
 
-/// Returns the bytes of a tensor. An open dimension counts as 1.
+/// Returns the bytes of a tensor. Dynamic dimensions count as 1.
 pub(crate) fn byte_length(ty: &TensorType) -> u64 {
     let sizes = ty.shape.iter().flatten().map(|dim| u64::try_from(dim.known().unwrap_or(1)).unwrap_or(0));
     divi_cost::work::bytes(ty.dtype, sizes.fold(1, u64::saturating_mul))
 }
 
-/// Returns the bytes of a value as the module has it, whatever its elements are; 0 for other values than tensors.
+/// Returns the bytes of a value at the module's own batch size, for any element type; 0 if it is not a tensor.
 pub(crate) fn value_bytes(value: Value<'_>) -> u64 {
     match value.tensor_type() {
         Some(ty) => byte_length(&ty),

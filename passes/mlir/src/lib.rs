@@ -1,14 +1,15 @@
-//! The compiler, one module a phase, in the order in which data flows: [`import`], [`fuse`], [`cost`],
-//! [`partition`], [`outline`], [`export`] or [`bundle`].
+//! The compiler, one module per phase, in the order of the data flow: [`import`], [`fuse`], [`cost`], [`partition`],
+//! [`outline`], [`export`] or [`bundle`].
 //!
-//! Passes are plain functions on modules; `td/Passes.td` gives them names, options and statistics ([`declared`]), [`register`] makes
-//! MLIR know them.
+//! Passes are plain functions on modules. `td/Passes.td` defines their names, options and statistics ([`declared`]);
+//! [`register`] registers them with MLIR.
 
 pub mod bundle;
 pub mod canonicalize;
 pub mod cost;
 mod decisions;
 pub mod declared;
+pub mod exclude_unsupported;
 pub mod export;
 mod ffi;
 mod fingerprint;
@@ -23,7 +24,6 @@ pub mod outline;
 pub mod partition;
 mod paths;
 pub mod rebatch;
-pub mod restrict;
 pub mod session;
 mod steps;
 mod tasks;
@@ -36,13 +36,13 @@ use divi_cost::device::{self, MemorySpace};
 use divi_dialect::{DeviceKindInfo, DeviceKinds, set_device_kinds};
 use melior::Context;
 
-/// Makes a context with divi's dialects and `func`, for work on one thread. Verifiers know the registered device kinds.
+/// Creates a context with divi's dialects and `func`, for use on one thread. Verifiers use the registered device kinds.
 pub fn new_context() -> Context {
     install_device_kinds();
     divi_dialect::new_context()
 }
 
-/// Lets the verifiers of the `divi` dialect ask the registry of device kinds.
+/// Makes the registry of device kinds available to the verifiers of the `divi` dialect.
 fn install_device_kinds() {
     set_device_kinds(DeviceKinds { find: |name| device::find(name).map(kind_info), names: || device::names(|_| true) });
 }
@@ -51,7 +51,7 @@ fn kind_info(kind: device::Kind) -> DeviceKindInfo {
     DeviceKindInfo { has_host_memory: kind.memory() == MemorySpace::Host, streams_weights: kind.streams_weights() }
 }
 
-/// Registers every pass under its `divi-…` name. MLIR's registry is one for all threads, and does not guard itself.
+/// Registers every pass under its `divi-…` name. MLIR's registry is global and not synchronized.
 pub fn register() {
     static REGISTERED: std::sync::Once = std::sync::Once::new();
     REGISTERED.call_once(ffi::register_passes);

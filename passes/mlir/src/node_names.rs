@@ -1,9 +1,9 @@
-//! What tasks are called, for patterns: the names of the operators that they came from.
+//! Names of the ONNX nodes of tasks, for matching patterns.
 
 use crate::tasks::members;
 use divi_dialect::{Operation, attr};
 
-/// The names of the nodes that a task was made of: its own, its members', and those that a cluster lists.
+/// Returns the names of a task's nodes: its own, its members', and those that a cluster lists.
 pub(crate) fn node_names(task: Operation<'_>) -> Vec<&str> {
     let mut names: Vec<&str> = vec![];
     let own = [task].into_iter().chain(members(task));
@@ -17,7 +17,7 @@ pub(crate) fn node_names(task: Operation<'_>) -> Vec<&str> {
     names
 }
 
-/// Type and name of each operator of a task, as onnx-mlir has them: `onnx.Conv` and the node's name.
+/// Returns type and name of each operator of a task, as in onnx-mlir: `onnx.Conv` and the node's name.
 pub(crate) fn typed_names(task: Operation<'_>) -> Vec<(&str, &str)> {
     members(task)
         .into_iter()

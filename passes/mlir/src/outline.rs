@@ -1,4 +1,4 @@
-//! `divi-outline`: from a plan of tasks to functions that devices launch, and tensors that move between them.
+//! `divi-outline`: converts a plan of tasks to functions that devices launch, and transfers between them.
 
 mod flow;
 mod function;
@@ -6,7 +6,7 @@ mod model;
 mod parts;
 
 use crate::{
-    cost::Posed,
+    cost::ModuleProblem,
     decisions,
     declared::{Outline, OutlineStatistics},
     ir::{Failure, error, warning},
@@ -22,42 +22,42 @@ use model::Model;
 // --divi-outline
 //===----------------------------------------------------------------------===//
 
-/// Makes a plan explicit: what a device runs without waiting becomes a private function, a stage, and the function that runs
-/// the model launches stages and moves tensors. A stage of fewer than `min_stage_ops` tasks becomes part of another where
-/// that is possible. Constants go to every stage that reads them.
+/// Makes a plan explicit: tasks that a device runs without waiting become a private function (a stage), and the entry
+/// function launches stages and transfers tensors. A stage of fewer than `min_stage_ops` tasks is merged into another
+/// where that is possible. Constants are copied to every stage that reads them.
 ///
-/// Plans nothing anew but for such stages: devices and orders are those of the plan, and starts that are out of date are
-/// brought up to date. Whoever wants another plan starts from the module that was planned, or from `divi-inline-stages`.
+/// Keeps the devices and orders of the plan, except for merged stages, and updates starts that are out of date. To plan
+/// again, start from the module that was planned, or run `divi-inline-stages`.
 pub fn outline(
     module: Operation<'_>,
     min_stage_ops: usize,
     session: Option<&mut Session>,
 ) -> Result<OutlineStatistics, Failure> {
     let Some(inputs) = planned_inputs(module) else {
-        error(module, "has no divi.plan that says for how many inputs it is: run divi-partition first");
+        error(module, "has no divi.plan with a number of inputs: run divi-partition first");
         return Err(Failure);
     };
-    let posed = Posed::by(module, inputs)?;
-    let plan = read_plan(module, &posed)?;
-    let outputs = posed.first_task + posed.tasks.len()..posed.problem.nodes.len();
-    let ports = (0..posed.first_task).chain(outputs).collect();
+    let module_problem = ModuleProblem::build(module, inputs)?;
+    let plan = read_plan(module, &module_problem)?;
+    let outputs = module_problem.first_task + module_problem.tasks.len()..module_problem.problem.nodes.len();
+    let ports = (0..module_problem.first_task).chain(outputs).collect();
     let options = StageOptions { min_tasks: min_stage_ops, ports: Some(ports) };
-    let proven_for = decisions::problem(&posed.problem, plan.pipeline_cost.as_deref(), plan.shared_devices);
-    let staged = stages(&posed.problem, &plan, &options).map_err(|wrong| {
+    let proven_for = decisions::problem(&module_problem.problem, plan.pipeline_cost.as_deref(), plan.shared_devices);
+    let staged = stages(&module_problem.problem, &plan, &options).map_err(|wrong| {
         error(module, &wrong.to_string());
         Failure
     })?;
     if staged.small > 0 {
         let message = match staged.small {
-            1 => format!("1 stage has fewer than {min_stage_ops} tasks: no other stage can take it in"),
-            small => format!("{small} stages have fewer than {min_stage_ops} tasks: no other stage can take them in"),
+            1 => format!("1 stage has fewer than {min_stage_ops} tasks and cannot be merged into another"),
+            small => format!("{small} stages have fewer than {min_stage_ops} tasks and cannot be merged into others"),
         };
         warning(module, &message);
     }
-    let model = Model::new(module, &posed, &staged)?;
+    let model = Model::new(module, &module_problem, &staged)?;
     let launched = function::functions(&model)?;
     let moved = flow::rewrite(&model, &launched)?;
-    remove_decisions(posed.function);
+    remove_decisions(module_problem.function);
     let pipeline = if staged.plan.objective == Objective::Pipeline { staged.stages.len() } else { 0 };
     write_certificate(module, &staged.plan, pipeline, &Marks { problem: Some(proven_for), ..Marks::kept(module) });
     let Staged { stages, moves, elided, merged, plan, .. } = staged;

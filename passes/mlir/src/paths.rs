@@ -1,8 +1,9 @@
-//! Paths as seen from folders.
+//! Relative paths.
 
 use std::path::{Component, Path, PathBuf};
 
-/// `path` as seen from `folder`. Both are absolute or relative to the working directory; an empty folder is the latter.
+/// Returns `path` relative to `folder`. Both are absolute or relative to the working directory, which an empty folder
+/// means.
 pub(crate) fn relative(path: &Path, folder: &Path) -> PathBuf {
     let (Some(path), Some(folder)) = (resolve(path), resolve(&folder.join("."))) else {
         return path.to_owned();
@@ -12,8 +13,8 @@ pub(crate) fn relative(path: &Path, folder: &Path) -> PathBuf {
     up.chain(path.components().skip(shared)).collect()
 }
 
-/// An absolute path without `.` and `..`. Links to folders are followed, because `..` leads out of what they lead to; the
-/// last component need not be there.
+/// Returns an absolute path without `.` and `..`. Symbolic links to folders are resolved, because `..` refers to the
+/// parent of their target; the last component need not exist.
 fn resolve(path: &Path) -> Option<PathBuf> {
     let path = std::path::absolute(path).ok()?;
     if path.is_dir() {
@@ -25,7 +26,7 @@ fn resolve(path: &Path) -> Option<PathBuf> {
     }
 }
 
-/// Resolves `.` and `..` by name.
+/// Resolves `.` and `..` lexically.
 fn normalize(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
     for component in path.components() {

@@ -1,12 +1,14 @@
-//! Other batch sizes: what a function's values become at a multiple of its batch, and `divi-rebatch`, which makes them so.
+//! Batch sizes: an analysis of a function's values at a multiple of its batch, and `divi-rebatch`, which rewrites the
+//! function.
 //!
-//! The batch of a function is the size of the first dimension of its first argument that has one. Every argument whose first
-//! dimension has that size is batched; others (scalars, positions, tables) are the same for all inputs. From there the
-//! batch is followed through the operators, wherever it goes: to other axes, into a dimension that it is merged with, and
-//! out again. What an operator computes from unbatched operands alone is the same for all inputs and computed once.
+//! The batch of a function is the size of the first dimension of its first argument that has one. Every argument whose
+//! first dimension has that size is batched; others (scalars, positions, tables) are shared by all inputs. From there
+//! the batch is followed through the operators: to other axes, into a dimension that it is merged with, and out again.
+//! Results of unbatched operands are shared by all inputs and computed once. The computation at the present batch size
+//! is called a *run*.
 //!
-//! An operator that mixes the inputs of a batch (a reduction or a softmax over it), or that divi cannot prove not to, runs
-//! once for each multiple of the present batch, on its part, and its results are put together again.
+//! An operator that mixes the inputs of a batch (a reduction or a softmax over it), or that cannot be proven not to, is
+//! unrolled: it runs once for each multiple of the present batch, on a slice, and its results are concatenated.
 
 mod analysis;
 mod layout;
@@ -16,7 +18,7 @@ mod rules;
 
 use crate::ir::{Failure, describe, error};
 use analysis::Analysis;
-use divi_dialect::{Operation, Value, node::value_of};
+use divi_dialect::{Operation, Value, node::inference_value};
 use divi_onnx::{Dim, Tensor, TensorType, Value as Known};
 use layout::scaled;
 use rules::Change;
@@ -26,21 +28,22 @@ pub use layout::Layout;
 pub(crate) use pass::make;
 pub use pass::rebatch;
 
-/// Values of a function at a multiple of its batch. The function is not changed, and must not be while this is
+/// Values of a function at a multiple of its batch. The function is not changed, and must not be while the analysis is
 /// used.
 ///
-/// A function whose batch is open stays as it is: its types hold for every batch.
+/// A function with a dynamic batch stays as it is: its types hold for every batch size.
 pub struct Rebatched<'m> {
     analysis: Analysis<'m>,
 }
 
-/// The size of a function's batch.
+/// Batch size of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Present {
     /// No argument has a first dimension.
     None,
     /// The first dimension is dynamic.
     Open,
+    /// The first dimension has this size.
     Size(i64),
 }
 
@@ -61,7 +64,7 @@ fn first_dimension(value: Value<'_>) -> Option<Dim> {
     value.tensor_type()?.shape?.first().copied()
 }
 
-/// Returns what messages call a function.
+/// Returns the name of a function in messages.
 fn describe_function(function: Operation<'_>) -> String {
     match function.symbol_name() {
         Some(name) => format!("'func.func' op @{name}"),
@@ -79,19 +82,18 @@ impl<'m> Rebatched<'m> {
         Ok(Self { analysis: Analysis::of(function, factor)? })
     }
 
-    /// Does the same for a function that was cut out of the one that this is of, and stands by itself. Its arguments stand for
-    /// values of that one.
+    /// Analyzes a function that was outlined from the analyzed one. Its arguments correspond to values of the latter.
     pub(crate) fn part(&self, function: Operation<'m>, arguments: &[Value<'m>]) -> Result<Self, Failure> {
         Ok(Self { analysis: self.analysis.part(function, arguments)? })
     }
 
-    /// Returns the value's type at the new batch; `None` if it is no tensor.
+    /// Returns the type of a value at the new batch size; `None` if it is not a tensor.
     ///
-    /// This is the type between operators, which is not always what an operator takes: a tensor that is the same for all
-    /// inputs is repeated for an operator that does not broadcast, and [`Self::operands_of`] tells. A constant that all its
-    /// users need repeated or changed has the type that they need. Operands and results of an operator that repeats are parts of it, and values
-    /// inside a cluster that repeats have the types that they have in the module. A value that has no axis to put several
-    /// runs on (a scalar that a mixing operator computes) has its type for one run.
+    /// This is the type between operators, which may differ from the type that an operator takes: a tensor that all
+    /// inputs share is repeated for an operator that does not broadcast ([`Self::operands_of`] has the type). A
+    /// constant that all its users need repeated or changed has the type that they need. An unrolled operator takes
+    /// slices of its operands, and values inside an unrolled cluster keep their types in the module. A value without an
+    /// axis to concatenate runs on (a scalar that a mixing operator computes) has the type of one run.
     pub fn type_of(&self, value: Value<'m>) -> Option<TensorType> {
         match self.common_change(value) {
             Some(Change::Constant(tensor)) => Some(Known::constant(tensor.clone()).ty),
@@ -100,8 +102,9 @@ impl<'m> Rebatched<'m> {
         }
     }
 
-    /// Returns what is known of a value at the new batch: its type and, for small constants, its elements. A constant that names
-    /// the batch for all its users has the new elements; if they need different ones, only [`Self::operands_of`] tells.
+    /// Returns the facts about a value at the new batch size: its type and, for small constants, its elements. A
+    /// constant that contains the batch size for all its users has the new elements; if they need different ones, only
+    /// [`Self::operands_of`] has them.
     pub fn value_of(&self, value: Value<'m>) -> Option<Known> {
         match self.common_change(value) {
             Some(change) => self.changed(value, change),
@@ -109,8 +112,8 @@ impl<'m> Rebatched<'m> {
         }
     }
 
-    /// Returns what is known of an operator's operands for one run of it: what `divi_onnx::infer` needs. `None` for absent operands
-    /// and those that are no tensors.
+    /// Returns the facts about an operator's operands for one run of it, for `divi_onnx::infer`. `None` for absent
+    /// operands and those that are not tensors.
     pub fn operands_of(&self, operation: Operation<'m>) -> Vec<Option<Known>> {
         let operands = operation.operands().into_iter();
         if self.repeats(operation) {
@@ -128,18 +131,18 @@ impl<'m> Rebatched<'m> {
         if self.repeats(operation) { result.tensor_type() } else { self.scaled_type(result) }
     }
 
-    /// Returns true if an operator runs once for each multiple of the batch, because it mixes inputs. Each run has the types that
-    /// the operator has in the module. A cluster repeats as a whole if a member does, and then all members do.
+    /// Returns true if an operator is unrolled, because it mixes inputs. Each run has the types that the operator has
+    /// in the module. A cluster is unrolled as a whole if a member is, and then all members are.
     pub fn repeats(&self, operation: Operation<'m>) -> bool {
         self.analysis.repeats.contains(&operation)
     }
 
-    /// Returns the operators that repeat, in order; of a cluster that does, only the cluster.
+    /// Returns the operators that are unrolled, in order; of an unrolled cluster, only the cluster.
     pub fn repeated(&self) -> &[Operation<'m>] {
         &self.analysis.repeated
     }
 
-    /// Returns where a value has the runs: nowhere, if it is the same in all of them.
+    /// Returns the position of the runs in a value.
     pub fn batch_of(&self, value: Value<'m>) -> Batch {
         self.analysis.batch(value)
     }
@@ -156,7 +159,7 @@ impl<'m> Rebatched<'m> {
         self.analysis.changes.get(&(operation, operand))
     }
 
-    /// Returns the change that all users of a constant make to it; a cluster's argument may be one.
+    /// Returns the change that all users need of a constant, or of an argument of a cluster, which may be one.
     fn common_change(&self, value: Value<'m>) -> Option<&Change> {
         if self.analysis.changes.is_empty() || !analysis::may_be_constant(value) {
             return None;
@@ -178,7 +181,7 @@ impl<'m> Rebatched<'m> {
 
     fn unchanged(&self, value: Value<'m>) -> Option<Known> {
         match self.analysis.batch(value) {
-            Batch::Same => self.analysis.known(value).or_else(|| value_of(value)),
+            Batch::Same => self.analysis.known(value).or_else(|| inference_value(value)),
             Batch::At(_) | Batch::Apart => self.scaled_type(value).map(Known::new),
         }
     }

@@ -1,6 +1,6 @@
-//! What one run of a driver keeps beside the module: the problem, the plan, and how it was found.
+//! State of one run of a driver beside the module: the problem, the plan, and the progress of solvers.
 
-use crate::{cost::Posed, node_names::node_names};
+use crate::{cost::ModuleProblem, node_names::node_names};
 use divi_planner::{Observer, Plan, Problem, SolverEvent};
 use std::{
     any::Any,
@@ -8,38 +8,39 @@ use std::{
     time::Instant,
 };
 
-/// Shows how a solver gets on: who is told, and what is dropped when it is done.
-type Line = Box<dyn Fn() -> Option<(Observer, Box<dyn Any>)>>;
+/// Starts a progress display: returns its observer, and a guard to drop when the solver is done.
+type Progress = Box<dyn Fn() -> Option<(Observer, Box<dyn Any>)>>;
 
-/// A driver makes one and hands it to the passes that plan; passes that MLIR makes from text have none.
+/// Created by a driver and passed to the passes that plan; passes that MLIR creates from text have none.
 #[derive(Default)]
 pub struct Session {
-    /// What the model is called.
+    /// Name of the model.
     pub title: String,
-    line: Option<Line>,
+    progress: Option<Progress>,
     events: Arc<Mutex<Vec<(f64, SolverEvent)>>>,
     planned: Option<Planned>,
 }
 
-/// The problem that a module posed, and its plan.
+/// Planning problem of a module, and its plan.
 pub struct Planned {
+    /// Planning problem.
     pub problem: Problem,
-    /// As it was made: what is written, and can be replayed.
+    /// Plan as solved, which is written and can be replayed.
     pub plan: Plan,
-    /// As its stages have it: what is shown.
+    /// Plan after outlining, with the times of its stages, which is shown in reports.
     pub staged: Plan,
-    /// What each node is: the kind of a task; `input` or `output`.
+    /// Kind of each node: that of the task, or `input` or `output`.
     pub kinds: Vec<String>,
     /// Kind of each device.
     pub device_kinds: Vec<String>,
-    /// The operators that each node was made of, by name.
+    /// Names of each node's operators.
     pub members: Vec<Vec<String>>,
-    /// How it was planned.
+    /// Options of the planner.
     pub options: divi_planner::Options,
 }
 
 impl Planned {
-    /// How many operators each node was made of; the model's inputs and outputs of none.
+    /// Returns the number of operators of each node; 0 for the model's inputs and outputs.
     pub fn operators(&self) -> Vec<usize> {
         let count = |(members, kind): (&Vec<String>, &String)| match kind.as_str() {
             "input" | "output" => 0,
@@ -48,7 +49,7 @@ impl Planned {
         self.members.iter().zip(&self.kinds).map(count).collect()
     }
 
-    /// The node that an operator became part of, by its name or the end of it. The error says which names there are.
+    /// Finds the node that contains an operator, by its name or a suffix of it. The error lists some names.
     pub fn node_named(&self, name: &str) -> Result<usize, String> {
         let find = |fits: &dyn Fn(&str) -> bool| -> Vec<usize> {
             let has = |node: &usize| self.members[*node].iter().any(|member| fits(member));
@@ -60,69 +61,70 @@ impl Planned {
             [node] => Ok(node),
             [] => {
                 let names: Vec<&str> = self.members.iter().flatten().take(5).map(String::as_str).collect();
-                Err(format!("there is no operator '{name}'; there are {}, …", names.join(", ")))
+                Err(format!("unknown operator '{name}'; expected one of {}, …", names.join(", ")))
             }
             [first, ..] => {
                 let first = &self.members[first][0];
-                Err(format!("'{name}' fits {} tasks: give the whole name, as in '{first}'", found.len()))
+                Err(format!("'{name}' matches {} tasks: use the full name, such as '{first}'", found.len()))
             }
         }
     }
 }
 
 impl Session {
-    /// One that shows how solvers get on.
-    pub fn showing(line: impl Fn() -> Option<(Observer, Box<dyn Any>)> + 'static) -> Self {
-        Self { line: Some(Box::new(line)), ..Self::default() }
+    /// Creates a session that displays the progress of solvers.
+    pub fn showing(progress: impl Fn() -> Option<(Observer, Box<dyn Any>)> + 'static) -> Self {
+        Self { progress: Some(Box::new(progress)), ..Self::default() }
     }
 
+    /// Returns the planned module, if one has been planned.
     pub fn planned_module(&self) -> Option<&Planned> {
         self.planned.as_ref()
     }
 
-    /// What solvers told, each with the seconds since they began.
+    /// Returns the events of solvers, each with the seconds since the solver started.
     pub fn events(&self) -> Vec<(f64, SolverEvent)> {
         self.events.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// A solver begins: whom it tells, and what to keep until it is done.
+    /// Starts observing a solver. Returns its observer, and a guard to keep until the solver is done.
     pub(crate) fn begin(&self) -> (Observer, Option<Box<dyn Any>>) {
-        let (told, line) = self.line.as_ref().and_then(|line| line()).unzip();
+        let (display, guard) = self.progress.as_ref().and_then(|progress| progress()).unzip();
         let (events, started) = (Arc::clone(&self.events), Instant::now());
         let observer = Observer::new(move |event| {
             let seconds = started.elapsed().as_secs_f64();
             events.lock().unwrap_or_else(PoisonError::into_inner).push((seconds, event));
-            told.iter().for_each(|told| told.notify(event));
+            display.iter().for_each(|display| display.notify(event));
         });
-        (observer, line)
+        (observer, guard)
     }
 
-    pub(crate) fn planned(&mut self, posed: Posed<'_>, plan: Plan, options: divi_planner::Options) {
-        let mut members: Vec<Vec<String>> = vec![vec![]; posed.problem.nodes.len()];
-        for (task, node) in posed.tasks.iter().zip(posed.first_task..) {
+    pub(crate) fn planned(&mut self, module_problem: ModuleProblem<'_>, plan: Plan, options: divi_planner::Options) {
+        let mut members: Vec<Vec<String>> = vec![vec![]; module_problem.problem.nodes.len()];
+        for (task, node) in module_problem.tasks.iter().zip(module_problem.first_task..) {
             members[node] = node_names(*task).into_iter().map(str::to_owned).collect();
         }
-        for (members, node) in members.iter_mut().zip(&posed.problem.nodes) {
+        for (members, node) in members.iter_mut().zip(&module_problem.problem.nodes) {
             if members.is_empty() {
                 members.extend(node.name.clone());
             }
         }
-        let outputs = posed.problem.nodes.len() - posed.first_task - posed.kinds.len();
-        let mut kinds = vec!["input".to_owned(); posed.first_task];
-        kinds.extend(posed.kinds);
+        let outputs = module_problem.problem.nodes.len() - module_problem.first_task - module_problem.kinds.len();
+        let mut kinds = vec!["input".to_owned(); module_problem.first_task];
+        kinds.extend(module_problem.kinds);
         kinds.resize(kinds.len() + outputs, "output".to_owned());
         self.planned = Some(Planned {
-            problem: posed.problem,
+            problem: module_problem.problem,
             staged: plan.clone(),
             plan,
             kinds,
-            device_kinds: posed.device_kinds,
+            device_kinds: module_problem.device_kinds,
             members,
             options,
         });
     }
 
-    /// A later phase has made stages of it.
+    /// Replaces the plan to show by the outlined one.
     pub(crate) fn staged(&mut self, plan: Plan) {
         if let Some(planned) = &mut self.planned {
             planned.staged = plan;

@@ -1,4 +1,4 @@
-//! Attributes of the steps of a plan (`divi.launch`, `divi.transfer`, `divi.slice`, `divi.gather`), once they are verified.
+//! Attributes of the verified steps of a plan (`divi.launch`, `divi.transfer`, `divi.slice`, `divi.gather`).
 
 use crate::ir::{Failure, describe, error};
 use divi_dialect::{
@@ -12,7 +12,7 @@ pub(crate) fn symbol(step: Operation<'_>, key: Key<Symbol>) -> &str {
 }
 
 pub(crate) fn integer(step: Operation<'_>, key: Key<Integer>) -> u64 {
-    // An attribute that is left out is 1, which only `outer` may be.
+    // The default is 1, and only `outer` may be omitted.
     step.get(key).and_then(|value| u64::try_from(value).ok()).unwrap_or(1)
 }
 
@@ -22,7 +22,8 @@ pub(crate) fn integers(step: Operation<'_>, key: Key<Integers>) -> Vec<u64> {
 
 /// Emits the error that an operation of the entry function is not a step.
 pub(crate) fn refuse(operation: Operation<'_>) -> Failure {
-    let message = format!("{} is no step of a plan: outline the plan first, with --divi-outline", describe(operation));
+    let message =
+        format!("{} is not a step of a plan: outline the plan first, with --divi-outline", describe(operation));
     error(operation, &message);
     Failure
 }

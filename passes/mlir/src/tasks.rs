@@ -1,12 +1,19 @@
-//! The tasks of a module: what a planner places. Every operator of the function that runs the model is one, and so is a
-//! cluster; constants are none, they are wherever they are read.
+//! Tasks of a module, which a planner places. Every operator of the entry function is one, and so is a cluster.
+//! Constants are not tasks: they are wherever they are read.
 
 use crate::ir::{Failure, ONNX_CONSTANT, describe, error};
 use divi_cost::Class;
 use divi_dialect::{MoveAttribute, Operation, Value, attr, is_memory, op};
+use divi_planner::units::Micros;
 use rustc_hash::FxHashSet;
 
-/// The function that runs the model: the one that an entry point names, `@main`, or the only one that is not private.
+/// Returns a key that orders times. Negative times and -0.0, whose bits are larger than those of all other times, count
+/// as zero.
+pub(crate) fn time_key(time: Micros) -> u64 {
+    (time.0.max(0.0) + 0.0).to_bits()
+}
+
+/// Returns the entry function: the one that an entry point names, `@main`, or the only one that is not private.
 pub(crate) fn entry(module: Operation<'_>) -> Result<Operation<'_>, Failure> {
     let all = module.children();
     let functions: Vec<_> = all
@@ -46,8 +53,8 @@ pub(crate) fn entry(module: Operation<'_>) -> Result<Operation<'_>, Failure> {
     }
 }
 
-/// Returns true if an operation only stands for a value that is known when the model is compiled: a constant, or one that is computed
-/// of constants (see `canonicalize::constants`).
+/// Returns true if the results of an operation are known at compile time: a constant, or an operator that computes
+/// constants (see `canonicalize::constants`).
 pub(crate) fn is_constant(operation: Operation<'_>) -> bool {
     operation.has(attr::CONSTANT_BYTES)
         || matches!(
@@ -56,18 +63,18 @@ pub(crate) fn is_constant(operation: Operation<'_>) -> bool {
         )
 }
 
-/// Returns true if a value is a constant. What a cluster's body reads is what the cluster does.
+/// Returns true if a value is a constant, also if it is an argument of a cluster's body.
 pub(crate) fn is_constant_value(value: Value<'_>) -> bool {
-    outer_value(value).definer().is_some_and(is_constant)
+    outer_value(value).defining_op().is_some_and(is_constant)
 }
 
-/// Returns true if a value is a constant with bytes: not an absent operand, nor a place for a result.
+/// Returns true if a value is a constant with bytes, not an absent operand or an empty destination tensor.
 pub(crate) fn is_weight(value: Value<'_>) -> bool {
-    let definer = outer_value(value).definer();
+    let definer = outer_value(value).defining_op();
     definer.is_some_and(|op| is_constant(op) && !matches!(op.name(), "tensor.empty" | "onnx.NoValue"))
 }
 
-/// The value that an argument of a cluster's body stands for, out of all clusters around it; every other value itself.
+/// Returns the value outside all clusters that an argument of a cluster's body corresponds to; any other value itself.
 pub(crate) fn outer_value(mut value: Value<'_>) -> Value<'_> {
     while let (Some(block), Some(number)) = (value.argument_block(), value.argument_number())
         && let Some(parent) = block.parent().filter(|parent| parent.name() == op::CLUSTER)
@@ -77,13 +84,13 @@ pub(crate) fn outer_value(mut value: Value<'_>) -> Value<'_> {
     value
 }
 
-/// The values that a task reads, each once: its operands, and what its regions read from outside.
+/// Returns the values that a task reads, each once: its operands, and values from outside that its regions use.
 pub(crate) fn reads(task: Operation<'_>) -> Vec<Value<'_>> {
     let mut seen = FxHashSet::default();
     let mut values = vec![];
     task.walk(|operation| {
         for operand in operation.operands() {
-            let definer = operand.definer();
+            let definer = operand.defining_op();
             let owner = definer.or_else(|| operand.argument_block()?.parent());
             let is_inside = owner.is_some_and(|owner| (owner == task && definer.is_none()) || owner.is_inside(task));
             if !is_inside && seen.insert(operand) {
@@ -94,7 +101,7 @@ pub(crate) fn reads(task: Operation<'_>) -> Vec<Value<'_>> {
     values
 }
 
-/// The operators of a task: those of a cluster and of clusters in it, or the task itself.
+/// Returns the operators of a task: those of a cluster and of nested clusters, or the task itself.
 pub(crate) fn members(task: Operation<'_>) -> Vec<Operation<'_>> {
     if task.name() != op::CLUSTER {
         return vec![task];
@@ -106,7 +113,7 @@ pub(crate) fn members(task: Operation<'_>) -> Vec<Operation<'_>> {
         .collect()
 }
 
-/// The device that a task is pinned to, by itself or by what is in it.
+/// Returns the device that a task, or an operator in it, is pinned to.
 pub(crate) fn pin(task: Operation<'_>) -> Result<Option<&str>, Failure> {
     let mut pins: Vec<&str> = vec![];
     task.walk(|operation| {
@@ -127,7 +134,7 @@ pub(crate) fn pin(task: Operation<'_>) -> Result<Option<&str>, Failure> {
     Ok(pins.first().copied())
 }
 
-/// The devices that a task must not run on, because it or something in it must not.
+/// Returns the devices that a task, or an operator in it, must not run on.
 pub(crate) fn exclusions(task: Operation<'_>) -> Vec<&str> {
     let mut devices: Vec<&str> = vec![];
     task.walk(|operation| {
@@ -140,7 +147,7 @@ pub(crate) fn exclusions(task: Operation<'_>) -> Vec<&str> {
     devices
 }
 
-/// Returns true if a task, or something in it, reads its weights from the host's memory wherever it runs.
+/// Returns true if a task, or an operator in it, reads its weights from the host's memory on any device.
 pub(crate) fn keeps_weights_on_host(task: Operation<'_>) -> bool {
     let mut keeps = false;
     task.walk(|operation| {
@@ -149,7 +156,7 @@ pub(crate) fn keeps_weights_on_host(task: Operation<'_>) -> bool {
     keeps
 }
 
-/// The groups that share a device and that a task, or something in it, belongs to.
+/// Returns the co-location groups of a task and of the operators in it.
 pub(crate) fn groups_of(task: Operation<'_>) -> Vec<&str> {
     let mut groups: Vec<&str> = vec![];
     task.walk(|operation| {
@@ -162,10 +169,10 @@ pub(crate) fn groups_of(task: Operation<'_>) -> Vec<&str> {
     groups
 }
 
-/// The body of the function that runs a model, as a planner sees it.
+/// Body of the entry function: tasks, arguments and returned values.
 pub(crate) struct Tasks<'m> {
     pub(crate) function: Operation<'m>,
-    /// In the order of the IR, which is one that the tasks can run in.
+    /// In the order of the IR, which is a topological order.
     pub(crate) operations: Vec<Operation<'m>>,
     pub(crate) arguments: Vec<Value<'m>>,
     pub(crate) returned: Vec<Value<'m>>,
@@ -193,7 +200,7 @@ impl<'m> Tasks<'m> {
                     "belongs to a plan: start from the module that was planned"
                 }
                 _ if task.operands().into_iter().chain(task.results()).any(|value| is_memory(value.r#type())) => {
-                    "works on memory, whose order is not planned: let it work on tensors"
+                    "accesses memory, and the order of accesses is not planned: use tensors"
                 }
                 _ => continue,
             };
@@ -204,8 +211,8 @@ impl<'m> Tasks<'m> {
     }
 }
 
-/// What users call a task: the node that it came from, the first of a cluster's that does more than to view, or the
-/// operation's name.
+/// Returns the name of a task in reports: its node, the first node of a cluster that is not a view, or the operation's
+/// name.
 pub(crate) fn task_name(task: Operation<'_>) -> &str {
     let is_work = |member: &Operation<'_>| member.op().is_none_or(|op| op.class() != Class::View);
     let first_worker = || members(task).into_iter().find(is_work).and_then(|member| member.get(attr::NODE_NAME));
@@ -219,11 +226,23 @@ pub(crate) fn moves_of(operation: Operation<'_>, key: attr::Key<attr::Moves>) ->
     operation.get(key).unwrap_or_default()
 }
 
-/// What a task is: the kind of a cluster, or the operator's name.
+/// Returns the kind of a cluster, or the name of an operator.
 pub(crate) fn task_kind(task: Operation<'_>) -> &str {
     let name = task.name();
     match name {
         op::CLUSTER => task.get(attr::KIND).unwrap_or(name),
         _ => name.strip_prefix("onnx.").unwrap_or(name),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn negative_zero_is_ordered_like_zero() {
+        assert_eq!(time_key(Micros(-0.0)), time_key(Micros(0.0)));
+        assert!(time_key(Micros(-0.0)) < time_key(Micros(1.5)));
+        assert!(time_key(Micros(1.5)) < time_key(Micros(2.0)));
     }
 }

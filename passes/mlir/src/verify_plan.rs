@@ -1,8 +1,8 @@
-//! `divi-verify-plan`: whether the plan in a module holds, and is worth what its certificate says.
+//! `divi-verify-plan`: verifies the plan in a module, and its certificate.
 //!
-//! Everything is recomputed from the module, and nothing is shared with solvers, nor with the passes that write plans: what
-//! is wrong there cannot be wrong here in the same way. Both forms are judged: decisions on tasks (`divi-partition`), and
-//! stages with launches and transfers (`divi-outline`).
+//! Everything is recomputed from the module. No code is shared with solvers or with the passes that write plans, so
+//! that both cannot have the same bug. Both forms are verified: decisions on tasks (`divi-partition`), and stages with
+//! launches and transfers (`divi-outline`).
 
 mod buses;
 mod certificate;
@@ -24,20 +24,20 @@ mod tests;
 use crate::{
     declared::VerifyPlan,
     fingerprint::fingerprint,
-    ir::{Failure, error, warning},
+    ir::{Failure, error, value_bytes, warning},
     tasks::entry,
 };
 use certificate::Certificate;
-use divi_dialect::{Operation, op};
-use divi_planner::units::{Micros, short_number};
+use divi_dialect::{Operation, Value, op};
+use divi_planner::units::{Bytes, Micros, short_number};
 use machine::Machine;
 
-/// Sums may differ by this share, added up in another order.
+/// Relative tolerance of sums, which may be computed in another order.
 const ROUNDING: f64 = 1e-9;
-/// The most errors that are emitted one by one.
+/// Maximum number of errors that are emitted.
 const MOST_FINDINGS: usize = 20;
 
-/// Errors of a plan. The first ones are emitted, the others counted.
+/// Errors of a plan. The first ones are emitted, the others only counted.
 #[derive(Default)]
 struct Findings {
     count: usize,
@@ -45,7 +45,7 @@ struct Findings {
 }
 
 impl Findings {
-    /// Emits an error, if there have not been too many.
+    /// Emits an error, unless there have been too many.
     fn add(&mut self, operation: Operation<'_>, message: &str) {
         self.is_failed = true;
         self.count += 1;
@@ -54,7 +54,7 @@ impl Findings {
         }
     }
 
-    /// Counts an error that was emitted elsewhere.
+    /// Records an error that was emitted elsewhere.
     fn said(&mut self) {
         self.is_failed = true;
     }
@@ -67,25 +67,31 @@ impl Findings {
     }
 }
 
-/// Returns true if a number is above another by more than rounding; so is one that is no number.
-fn exceeds(number: f64, limit: f64) -> bool {
+/// Returns true if a number is above another by more than rounding, or NaN.
+fn exceeds<T: Into<f64>>(number: T, limit: T) -> bool {
+    let (number, limit) = (number.into(), limit.into());
     number.is_nan() || number > limit + ROUNDING * number.abs().max(limit.abs())
 }
 
-/// A time as messages have it: to the nanosecond, or as it is where that would hide it.
+/// Returns the size of a value.
+fn size(value: Value<'_>) -> Bytes {
+    Bytes(value_bytes(value) as f64)
+}
+
+/// Formats a time for messages: rounded to a nanosecond, unless that would be zero.
 fn micros(time: Micros) -> String {
-    let rounded = (time * 1e3).round() / 1e3;
-    format!("{} us", short_number(if rounded == 0.0 { time } else { rounded }))
+    let rounded = Micros((time.0 * 1e3).round() / 1e3);
+    format!("{} us", short_number(if rounded == Micros::ZERO { time } else { rounded }))
 }
 
 //===----------------------------------------------------------------------===//
 // --divi-verify-plan
 //===----------------------------------------------------------------------===//
 
-/// Checks the plan of a module. Errors are emitted on the operations at fault, up to twenty of them.
+/// Verifies the plan of a module. Errors are emitted on the operations at fault, at most twenty of them.
 ///
-/// A plan whose decisions were changed by hand is judged by what it says now: its starts are recomputed, and a warning tells
-/// what it is worth. Where transfers hinder each other on buses, it is checked when they are.
+/// A plan whose decisions were changed by hand is verified as it is now: its starts are recomputed, and a warning gives
+/// its value. Under contention, the times of transfers are verified.
 pub fn verify_plan(module: Operation<'_>) -> Result<(), Failure> {
     let function = entry(module)?;
     let mut findings = Findings::default();
@@ -104,7 +110,7 @@ pub fn verify_plan(module: Operation<'_>) -> Result<(), Failure> {
     findings.finish(module)
 }
 
-/// The function computes what it did when it was planned, however it is cut into stages.
+/// Checks that the function computes the same as when it was planned, outlined or not.
 fn verify_model<'m>(
     module: Operation<'m>,
     function: Operation<'m>,
@@ -121,7 +127,7 @@ fn verify_model<'m>(
         Some(_) => findings.add(function, "the model was changed since it was planned: plan it again"),
         None => warning(
             module,
-            "constants were elided from the text, so that it cannot be seen whether the model is still the one that was \
+            "constants were elided from the text, so it cannot be checked whether the model has changed since it was \
              planned",
         ),
     }

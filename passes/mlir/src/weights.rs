@@ -1,4 +1,5 @@
-//! Constants whose bytes lie in files: passes `divi-verify-weights` and `divi-rebase-weights`, and the files as inputs.
+//! Constants in files: passes `divi-verify-weights` and `divi-rebase-weights`, and protection of the files against
+//! being overwritten.
 
 use crate::{
     declared::{RebaseWeights, VerifyWeights, VerifyWeightsStatistics},
@@ -27,8 +28,8 @@ fn constants(module: Operation<'_>) -> Vec<(Operation<'_>, Attribute<'_>)> {
     constants
 }
 
-/// Checks that files and a folder that are about to be written do not replace weights of a module. `ir_folder` is the folder that
-/// paths of weights are relative to.
+/// Checks that files and a folder that are about to be written do not replace weights of a module, whose paths are
+/// relative to `ir_folder`.
 pub fn check_outputs(
     module: Operation<'_>,
     ir_folder: &Path,
@@ -64,8 +65,8 @@ pub(crate) fn write_file(module: Operation<'_>, file: &Path, text: &str) -> Resu
 // --divi-verify-weights
 //===----------------------------------------------------------------------===//
 
-/// Checks that the bytes of every constant are there, without reading them; returns how many lie in files. Errors are
-/// emitted on the constants, all of them.
+/// Checks that the bytes of every constant exist, without reading them. Returns the number of constants in files. All
+/// errors are emitted, on the constants.
 pub fn verify_weights(module: Operation<'_>, folder: &Path) -> Result<u64, Failure> {
     let mut external = 0;
     let mut failed = false;
@@ -76,7 +77,7 @@ pub fn verify_weights(module: Operation<'_>, folder: &Path) -> Result<u64, Failu
                 let path = folder.join(reference.path());
                 match size(&path) {
                     None => Some(format!(
-                        "refers to '{}', which is not there: put the weights back or say where they are with weights-dir",
+                        "refers to '{}', which does not exist; restore the weights or pass their folder with weights-dir",
                         path.display()
                     )),
                     Some(size) => check_extent(&path, size, reference.offset(), reference.length())
@@ -108,7 +109,7 @@ impl VerifyWeights {
 // --divi-rebase-weights
 //===----------------------------------------------------------------------===//
 
-/// Rewrites the paths of external constants, relative to `from`, to be relative to `to`. Files are not touched.
+/// Rewrites the paths of external constants, relative to `from`, to be relative to `to`. Files are not changed.
 pub fn rebase_weights(module: Operation<'_>, from: &Path, to: &Path) -> Result<(), Failure> {
     for (operation, value) in constants(module) {
         let Some(reference) = ExternalAttribute::from_attribute(value) else { continue };
@@ -123,7 +124,7 @@ pub fn rebase_weights(module: Operation<'_>, from: &Path, to: &Path) -> Result<(
             );
             return Err(Failure);
         };
-        let (location, r#type) = (operation.location(), attr::of_type(value));
+        let (location, r#type) = (operation.location(), attr::type_of(value));
         let moved =
             ExternalAttribute::new(location, r#type, path, reference.offset(), reference.length()).ok_or(Failure)?;
         operation.set(attr::VALUE, moved.as_attribute());

@@ -1,8 +1,8 @@
-//! A device kind that a program adds is one in IR, too.
+//! Device kinds that a program registers can be used in IR.
 
 use divi_cost::{
     Model,
-    device::{self, DefaultRates, DeviceKind, Gains, MemorySpace, Reference},
+    device::{self, DefaultRates, DeviceKind, MemorySpace, Reference, TypeRatios},
     fit,
     model::{Machine, Rates},
 };
@@ -12,7 +12,7 @@ use std::sync::{Arc, LazyLock, Mutex};
 /// A second processor with the host's memory.
 struct Toy;
 
-static MODEL: LazyLock<Model> = LazyLock::new(|| fit::assumed(&Toy));
+static MODEL: LazyLock<Model> = LazyLock::new(|| fit::prior_model(&Toy));
 
 impl DeviceKind for Toy {
     fn name(&self) -> &str {
@@ -24,7 +24,12 @@ impl DeviceKind for Toy {
     }
 
     fn default_rates(&self, _: Option<&str>, _: Option<u32>) -> DefaultRates {
-        DefaultRates { f32: None, bandwidth: None, gains: Gains::UNKNOWN, remedy: "give 'flops' and 'bandwidth'" }
+        DefaultRates {
+            f32: None,
+            bandwidth: None,
+            type_ratios: TypeRatios::UNKNOWN,
+            remedy: "give 'flops' and 'bandwidth'",
+        }
     }
 
     fn reference(&self) -> Reference {
@@ -39,7 +44,7 @@ impl DeviceKind for Toy {
     }
 }
 
-/// One test, because kinds stay registered.
+/// Registers a kind in a single test, because kinds stay registered.
 #[test]
 fn devices_of_a_registered_kind_are_verified() {
     let context = divi_passes::new_context();
@@ -61,7 +66,7 @@ fn devices_of_a_registered_kind_are_verified() {
     assert!(Module::parse(&context, &device("").replace("toy\"", "tpu\"")).is_none());
     assert_eq!(last(), "'divi.device' op has kind \"tpu\": expected one of cpu, cuda, toy");
 
-    // The host is the first device with the host's memory: inputs are there without a transfer.
+    // The host is the first device with the host's memory: inputs need no transfer to it.
     let stage = "func.func private @stage(%x: tensor<2xf32>) -> tensor<2xf32> attributes {divi.device = @toy0} {\n\
          return %x : tensor<2xf32>\n}";
     let main = "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {\n\

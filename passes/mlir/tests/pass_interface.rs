@@ -1,4 +1,4 @@
-//! The code that the build script generates for a pass, from records as TableGen dumps them.
+//! Checks the code that the build script generates for a pass, from records in the format of TableGen's dump.
 
 #[path = "../build/cpp.rs"]
 mod cpp;
@@ -61,7 +61,7 @@ fn options_and_statistics_are_fields() {
 
 #[test]
 #[should_panic(expected = "option 'factor' of Sample is Option of type float, which has no type in Rust")]
-fn unknown_types_are_refused() {
+fn unknown_types_are_rejected() {
     records::read(&dump(option("Option", "factor", "float", "0"), false));
 }
 

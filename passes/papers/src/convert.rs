@@ -1,11 +1,11 @@
-//! Graphs in the JSON format of EfficientMIP ("Efficient Algorithms for Device Placement of DNN Graph Operators",
-//! NeurIPS 2020), turned into problems.
+//! Conversion of graphs in the JSON format of EfficientMIP ("Efficient Algorithms for Device Placement of DNN Graph
+//! Operators", NeurIPS 2020) to problems.
 //!
 //! The format is an object with `maxSizePerFPGA` (bytes of an accelerator), `maxFPGAs`, `maxCPUs`, `nodes` and `edges`.
 //! A node has `id` (any integer), `supportedOnFpga` (boolean or 0/1), `cpuLatency` and `fpgaLatency` (milliseconds),
 //! and optionally `size` (bytes), `colorClass` (nodes of one class share a device), `isBackwardNode` and `name`. An edge
-//! has `sourceId`, `destId` and `cost`: the milliseconds that the source's result takes between an accelerator and the
-//! CPU's memory, the same on all edges of a source. Other keys are information for people, and are passed over.
+//! has `sourceId`, `destId` and `cost`: the milliseconds to transfer the source's result between an accelerator and the
+//! CPU's memory, equal on all edges of a source. Other keys are ignored.
 
 use std::collections::BTreeMap;
 
@@ -14,20 +14,23 @@ use serde_json::json;
 
 use divi_planner::error::{Error, Finding};
 use divi_planner::problem::{Device, Node, Pipeline, Problem};
-use divi_planner::units::{Bytes, Micros, number};
+use divi_planner::units::{Bytes, BytesPerMicro, Micros, number};
 
 const FORMAT: &str = "a graph of EfficientMIP";
 const MICROS_PER_MILLI: f64 = 1000.0;
-/// More devices than anyone can mean: bandwidth has an entry a pair.
+/// The format has no bandwidth: a result has as many bytes as its transfer to or from the CPU takes microseconds.
+const CPU_BANDWIDTH: BytesPerMicro = BytesPerMicro(1.0);
+/// Upper limit on the number of devices; the bandwidth matrix is quadratic in it.
 const MOST_DEVICES: u32 = 1024;
 
-/// What to make of a graph.
+/// Options of a conversion.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Conversion {
+    /// Name of the resulting problem.
     pub name: String,
-    /// CPUs, each a device with unlimited memory; none leaves one if the graph has any.
+    /// Number of CPU devices, each with unlimited memory; `None`: one if the graph has any.
     pub cpus: Option<u32>,
-    /// Whether nodes of one class share a device.
+    /// Turns color classes into co-location groups.
     pub colocate: bool,
 }
 
@@ -70,8 +73,10 @@ struct Edge {
     cost_ms: f64,
 }
 
-/// Turns a graph into a problem: times and transfers in whole microseconds. An `output` is the time to or from the CPU,
-/// so the bandwidth there is one; between accelerators a result goes through the CPU's memory, which takes twice as long.
+/// Converts a graph to a problem; times and transfers are rounded to whole microseconds.
+///
+/// `output` is the transfer time to or from the CPU, so that bandwidth is 1. A transfer between accelerators goes through
+/// the CPU's memory and takes twice as long: bandwidth 0.5.
 pub fn convert(text: &str, conversion: &Conversion) -> Result<Problem, Error> {
     let graph: Graph = divi_planner::json::read(text, FORMAT)?;
     let cpus = conversion.cpus.unwrap_or(graph.cpus.min(1));
@@ -91,14 +96,14 @@ pub fn convert(text: &str, conversion: &Conversion) -> Result<Problem, Error> {
     let devices: Vec<Device> = (0..accelerators + cpus).map(device).collect();
     let link = |from: usize, to: usize| match (from == to, from < accelerators && to < accelerators) {
         (true, _) => None,
-        (false, true) => Some(0.5),
-        (false, false) => Some(1.0),
+        (false, true) => Some(CPU_BANDWIDTH / 2.0),
+        (false, false) => Some(CPU_BANDWIDTH),
     };
     let count = devices.len();
     let bandwidth = (0..count).map(|from| (0..count).map(|to| link(from, to)).collect()).collect();
 
     let mut problem = Problem::new(conversion.name.clone(), devices, bandwidth);
-    // The first CPU, which follows the accelerators.
+    // Devices are numbered accelerators first, then CPUs.
     problem.set_host(if cpus > 0 { accelerators } else { 0 });
     problem.nodes = graph
         .nodes
@@ -115,9 +120,9 @@ pub fn convert(text: &str, conversion: &Conversion) -> Result<Problem, Error> {
                 name: operator.name.clone(),
                 time: BTreeMap::from([(1, (0..count).map(on).collect())]),
                 weight: operator.size,
-                input: 0.0,
-                output: Some(output[id]),
-                scratch: 0.0,
+                input: Bytes::ZERO,
+                output: Some(CPU_BANDWIDTH * output[id]),
+                scratch: Bytes::ZERO,
                 pin: None,
                 module: None,
             }
@@ -129,7 +134,7 @@ pub fn convert(text: &str, conversion: &Conversion) -> Result<Problem, Error> {
     }
     if graph.accelerators > 0 {
         let work = graph.nodes.iter().map(|operator| micros(operator.accelerator_latency_ms)).collect();
-        problem.mtpp = Some(Pipeline { work, k: vec![graph.accelerators], bandwidth: 1.0, memory: None });
+        problem.mtpp = Some(Pipeline { work, k: vec![graph.accelerators], bandwidth: CPU_BANDWIDTH, memory: None });
     }
     problem.meta = Some(json!({"gen": "convert", "format": "EfficientMIP"}));
     problem.check_form()?;
@@ -137,23 +142,25 @@ pub fn convert(text: &str, conversion: &Conversion) -> Result<Problem, Error> {
 }
 
 fn micros(milliseconds: f64) -> Micros {
-    (milliseconds * MICROS_PER_MILLI).round()
+    Micros((milliseconds * MICROS_PER_MILLI).round())
 }
 
-/// Where the node of each id is.
+/// Maps node ids to indices.
 fn positions(graph: &Graph) -> Result<BTreeMap<i64, usize>, Error> {
     let mut position = BTreeMap::new();
     let mut findings = Vec::new();
     for (index, operator) in graph.nodes.iter().enumerate() {
         if let Some(other) = position.insert(operator.id, index) {
-            findings
-                .push(Finding::new(format!("nodes[{index}]"), format!("id {} is that of nodes[{other}]", operator.id)));
+            findings.push(Finding::new(
+                format!("nodes[{index}]"),
+                format!("id {} is already used by nodes[{other}]", operator.id),
+            ));
         }
     }
     if findings.is_empty() { Ok(position) } else { Err(Error::Problem(findings)) }
 }
 
-/// Edges between positions, ascending and each once, and what each node's result takes to or from the CPU.
+/// Edges between node indices, sorted and unique, and the transfer time of each node's result to or from the CPU.
 type Wiring = (Vec<(usize, usize)>, Vec<Micros>);
 
 fn edges(graph: &Graph, position: &BTreeMap<i64, usize>) -> Result<Wiring, Error> {
@@ -164,7 +171,7 @@ fn edges(graph: &Graph, position: &BTreeMap<i64, usize>) -> Result<Wiring, Error
         let mut wrong = |message: String| findings.push(Finding::new(format!("edges[{index}]"), message));
         let (Some(&from), Some(&to)) = (position.get(&edge.source_id), position.get(&edge.dest_id)) else {
             let missing = if position.contains_key(&edge.source_id) { edge.dest_id } else { edge.source_id };
-            wrong(format!("there is no node with id {missing}"));
+            wrong(format!("unknown node id {missing}"));
             continue;
         };
         edges.push((from, to));
@@ -187,7 +194,7 @@ fn edges(graph: &Graph, position: &BTreeMap<i64, usize>) -> Result<Wiring, Error
     Ok((edges, cost_ms.into_iter().map(|cost| micros(cost.unwrap_or(0.0))).collect()))
 }
 
-/// Classes of at least two nodes, by first node.
+/// Color classes of at least two nodes, sorted by first node.
 fn classes(graph: &Graph) -> Vec<Vec<usize>> {
     let mut members: BTreeMap<i64, Vec<usize>> = BTreeMap::new();
     for (index, operator) in graph.nodes.iter().enumerate() {
@@ -200,7 +207,7 @@ fn classes(graph: &Graph) -> Vec<Vec<usize>> {
     classes
 }
 
-/// `true`, `false`, 1 or 0.
+/// Deserializes `true`, `false`, 1 or 0.
 fn flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged, expecting = "expected true, false, 1 or 0")]

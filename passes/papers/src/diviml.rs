@@ -1,8 +1,8 @@
-//! DiviML's own program for one input, equations (1) to (7), for comparison: a start for each task on each device, an
-//! order for each pair of tasks, one horizon for everything that must give way.
+//! DiviML's MILP for the latency of one input, equations (1) to (7), for comparison: a start time for each task and
+//! device, an order binary for each pair of tasks, and the horizon as big-M.
 //!
-//! As printed but for the misprints: in eq. (3), i is a parent of j, and what has no link is forbidden; in eq. (7), the
-//! second line has the time of task j, and both tasks are on device u.
+//! Follows the paper except for its misprints: in eq. (3), i is a parent of j, and device pairs without a link are
+//! forbidden; in eq. (7), the second line has the time of task j, and both tasks are on device u.
 
 use std::time::Instant;
 
@@ -13,7 +13,7 @@ use divi_planner::solvers::milp::{Formulation, check_orders, limit_memory, solve
 use divi_planner::units::Micros;
 use divi_planner::{Error, Instance, Objective, Options, Problem, Solution, algorithm};
 
-/// Solves the paper's program. HEFT's makespan is its horizon, and HEFT's plan the answer where HiGHS has none.
+/// Solves the paper's program. The HEFT makespan is the horizon; the HEFT plan is the result if HiGHS finds none.
 pub(crate) fn milp(problem: &Problem, objective: Objective, options: &Options) -> Result<Solution, Error> {
     let clock = Instant::now();
     let instance = Instance::new(problem, objective)?;
@@ -28,17 +28,17 @@ struct Paper<'a> {
     instance: &'a Instance,
     horizon: Micros,
     tasks: Vec<Vec<On>>,
-    /// Two tasks, and whether the first is first.
+    /// Two tasks and the binary that is 1 if the first precedes the second.
     pairs: Vec<(usize, usize, Column)>,
 }
 
-/// A task on a device.
+/// Variables of a task on a device.
 #[derive(Clone, Copy)]
 struct On {
     device: usize,
     chosen: Column,
     start: Column,
-    /// In horizons.
+    /// Duration, in units of the horizon.
     time: f64,
 }
 
@@ -50,12 +50,12 @@ impl<'a> Paper<'a> {
             device,
             chosen: program.choice(),
             start: program.column(0.0, 1.0, 0.0),
-            time: instance.time(task, device).unwrap_or(f64::INFINITY) / horizon,
+            time: instance.time(task, device).unwrap_or(Micros::INFINITY) / horizon,
         };
         let devices = |task: usize| instance.allowed(task).iter().map(|device| on(task, *device)).collect();
         let tasks: Vec<Vec<On>> = (0..instance.tasks()).map(devices).collect();
         for task in &tasks {
-            // Eq. (1), and eq. (2).
+            // Eq. (1) and (2).
             program.exactly(1.0, task.iter().map(|on| (on.chosen, 1.0)));
             for on in task {
                 program.at_least(0.0, [(makespan, 1.0), (on.start, -1.0), (on.chosen, -on.time)]);
@@ -68,7 +68,7 @@ impl<'a> Paper<'a> {
         Ok(model)
     }
 
-    /// Eq. (3), and tasks that share a device.
+    /// Eq. (3), and co-location groups.
     fn connect(&mut self, program: &mut Program) {
         for (tensor, moved) in self.instance.tensors().iter().enumerate() {
             for &reader in &moved.consumers {
@@ -95,7 +95,7 @@ impl<'a> Paper<'a> {
         }
     }
 
-    /// Eq. (6); under the liveness model, weights alone.
+    /// Eq. (6); under the liveness model, only weights count.
     fn limit_memory(&mut self, program: &mut Program) {
         let bytes = |task: usize| match self.instance.memory_model() {
             MemoryModel::Static => self.instance.static_bytes(task, 1),
@@ -128,14 +128,14 @@ impl<'a> Paper<'a> {
         self.tasks[task].iter().find(|on| on.device == device)
     }
 
-    /// The device that a solution has a task on.
+    /// Returns the variables of the device that a solution assigns to a task.
     fn place(&self, task: usize, values: &[f64]) -> Option<&On> {
         self.tasks[task].iter().max_by(|a, b| a.chosen.of(values).total_cmp(&b.chosen.of(values)))
     }
 }
 
 impl Formulation for Paper<'_> {
-    /// It starts from nothing.
+    /// Returns `None`: the paper's program has no warm start.
     fn solution(&self, _: &Program, _: &[Batch]) -> Option<Vec<f64>> {
         None
     }

@@ -1,4 +1,4 @@
-//! The (1+1) evolutionary algorithm on a device for each task, in breadth-first order.
+//! (1+1) evolutionary algorithm that assigns a device to each task; tasks are scheduled in breadth-first order.
 
 mod queue;
 
@@ -10,11 +10,11 @@ use divi_planner::solvers::search::memory::Limits;
 use divi_planner::solvers::search::schedule::{Choice, Schedule};
 use divi_planner::{Error, Instance, Objective, Options, Problem, Solution, algorithm, plan};
 
-/// Trial schedules without a limit.
+/// Number of trial schedules if the options set no limit.
 const TRIALS: u64 = 200_000;
 
-/// The biased (1+1) evolutionary algorithm: starts with each task where it runs fastest, changes about one task at a time,
-/// and keeps what is no worse.
+/// Runs the biased (1+1) evolutionary algorithm: starts from MET (each task on its fastest device), mutates one task on
+/// average per trial, and accepts a trial that is no worse.
 pub(crate) fn evolve(problem: &Problem, objective: Objective, options: &Options) -> Result<Solution, Error> {
     let instance = Instance::new(problem, objective)?;
     let (_, met) = algorithm("met", objective)?;
@@ -29,7 +29,7 @@ pub(crate) fn evolve(problem: &Problem, objective: Objective, options: &Options)
     Ok(Solution { schedule, bound: None })
 }
 
-/// Improves a placement of one input. None where there is nothing to improve.
+/// Improves a placement of one input. Returns `None` if there is nothing to improve.
 fn latency(instance: &Instance, device: &[usize], allowance: &Allowance) -> Option<plan::Schedule> {
     let model = Model::new(instance)?;
     let choice = Choice {
@@ -58,11 +58,11 @@ fn latency(instance: &Instance, device: &[usize], allowance: &Allowance) -> Opti
     Some(Schedule::new(&model, best).into_plan(&model))
 }
 
-/// Gives each group of tasks another device with a probability of one in their number; at least one of them.
+/// Reassigns each group of tasks with probability 1 / (number of groups), and at least one group.
 fn mutate(instance: &Instance, random: &mut Random, device: &mut [u8], changed: &mut Vec<(usize, u8)>) {
     let groups = instance.groups();
     changed.clear();
-    // The gaps between successes of such trials are drawn, not the trials.
+    // Draws geometrically distributed gaps instead of one Bernoulli trial per group.
     let mut next = random.below(groups.len());
     while next < groups.len() {
         let options = instance.allowed(groups[next][0]);
@@ -75,7 +75,7 @@ fn mutate(instance: &Instance, random: &mut Random, device: &mut [u8], changed: 
     }
 }
 
-/// Draws the number of failures before a success, of trials that succeed once in `one_in`.
+/// Draws the number of failures before the first success of Bernoulli trials with probability 1 / `one_in`.
 fn gap(random: &mut Random, one_in: usize) -> usize {
     if one_in <= 1 {
         return 0;

@@ -1,6 +1,6 @@
-//! Problems from a seed: randomly wired networks as DiviML's section V describes, and synthetic graphs as MTPP's
-//! Appendix C.2 does, and chains as the edge paper has them. The same seed gives the same problem on every machine. GPT-3 on
-//! nodes of GPUs needs no seed.
+//! Generators of problems: randomly wired networks (DiviML, section V), synthetic graphs (MTPP, Appendix C.2), chains (the
+//! edge paper), and GPT-3 on nodes of GPUs (DiviML, section VI). The same seed gives the same problem on every machine;
+//! GPT-3 needs no seed.
 
 mod chain;
 mod gpt3;
@@ -17,22 +17,24 @@ pub use gpt3::{Gpt3, gpt3};
 pub use regal::{Regal, regal};
 pub use rwnn::{Rwnn, rwnn};
 
-/// Random graphs by their usual names.
+/// Random graph models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Erdős–Rényi: each pair with the same probability.
+    /// Erdős–Rényi: each pair is an edge with the same probability.
     ErdosRenyi,
-    /// Watts–Strogatz: a ring with neighbours, some edges moved elsewhere.
+    /// Watts–Strogatz: a ring lattice with some edges rewired.
     WattsStrogatz,
-    /// Barabási–Albert: new nodes prefer nodes with many edges.
+    /// Barabási–Albert: preferential attachment.
     BarabasiAlbert,
-    /// Stochastic blocks: more edges inside a block than between blocks.
+    /// Stochastic block model: more edges inside a block than between blocks.
     Blocks,
 }
 
 impl Kind {
+    /// All models.
     pub const ALL: [Self; 4] = [Self::ErdosRenyi, Self::WattsStrogatz, Self::BarabasiAlbert, Self::Blocks];
 
+    /// Returns the usual abbreviation.
     pub fn name(self) -> &'static str {
         match self {
             Self::ErdosRenyi => "ER",
@@ -49,15 +51,15 @@ impl FromStr for Kind {
     fn from_str(name: &str) -> Result<Self, Error> {
         Self::ALL.into_iter().find(|kind| kind.name().eq_ignore_ascii_case(name)).ok_or_else(|| {
             let names = Self::ALL.map(Self::name).join(", ");
-            Error::Unsupported(format!("there is no kind of graph '{name}'; there are {names}"))
+            Error::Unsupported(format!("unknown graph kind '{name}'; expected one of {names}"))
         })
     }
 }
 
-/// More than this in any number of a generator is a slip of the finger.
+/// Upper limit on the number of generated nodes.
 const MOST_NODES: usize = 1_000_000;
 
-/// Refuses sizes from which no problem can be made.
+/// Returns an error unless `value` is within `least..=most`.
 fn in_range(what: &str, value: usize, least: usize, most: usize) -> Result<(), Error> {
     if (least..=most).contains(&value) {
         return Ok(());

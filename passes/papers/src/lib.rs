@@ -1,6 +1,6 @@
-//! Papers, reproduced for comparison: their own algorithms, and the problems that they evaluate on (generators of random
-//! networks, graphs and chains, and a reader of the graphs that MTPP's authors have published). Planning does not need them;
-//! benchmarks and tests do.
+//! Reproductions of papers for comparison: their algorithms, and their evaluation problems (generators of random networks,
+//! graphs and chains, and a reader of the graphs that the authors of EfficientMIP published). Used by benchmarks and
+//! tests, not by planning.
 
 pub mod convert;
 mod diviml;

@@ -1,6 +1,7 @@
-//! Generated problems are well-formed, have the shape that was asked for, and are the same every time.
+//! Generated problems are well-formed, have the requested shape, and are deterministic.
 
 use divi_papers::generate::{Chain, Kind, Regal, Rwnn, chain, regal, rwnn};
+use divi_planner::units::{Bytes, BytesPerMicro, Micros};
 use divi_planner::{Objective, Options, Problem, solve};
 
 fn networks() -> Vec<Rwnn> {
@@ -31,7 +32,7 @@ fn networks_are_well_formed() {
 }
 
 #[test]
-fn modules_hang_together_as_asked() {
+fn modules_are_connected_by_channels() {
     for options in networks().into_iter().filter(|options| options.modules > 1) {
         let problem = rwnn(&options).unwrap();
         let modules = problem.modules.as_ref().unwrap();
@@ -42,7 +43,7 @@ fn modules_hang_together_as_asked() {
         assert!(between.iter().all(|(from, to)| from + 1 == *to), "{options:?}");
         assert_eq!(between.len(), (options.modules - 1) * options.channels, "{options:?}");
         if options.strong {
-            // The last nodes of a module are its inputs, then its outputs.
+            // The last nodes of a module are its inputs, followed by its outputs.
             for module in modules {
                 let ends = &module[options.nodes..];
                 let (inputs, outputs) = ends.split_at(options.channels);
@@ -59,17 +60,17 @@ fn modules_hang_together_as_asked() {
 }
 
 #[test]
-fn devices_are_as_fast_as_asked() {
+fn device_speeds_match_the_parameters() {
     let mean = |problem: &Problem, device: usize| {
-        let times: Vec<f64> = problem.nodes.iter().map(|node| node.time[&1][device].unwrap()).collect();
-        times.iter().sum::<f64>() / times.len() as f64
+        let times: Vec<Micros> = problem.nodes.iter().map(|node| node.time[&1][device].unwrap()).collect();
+        times.iter().sum::<Micros>() / times.len() as f64
     };
     let large = Rwnn { nodes: 200, modules: 5, ..Rwnn::default() };
     let problem = rwnn(&large).unwrap();
     let (cpu, t4, a100) = (mean(&problem, 0), mean(&problem, 1), mean(&problem, 2));
     assert!((5.0..9.5).contains(&(cpu / a100)), "{}", cpu / a100);
     assert!((1.15..1.4).contains(&(t4 / a100)), "{}", t4 / a100);
-    let moving: f64 = problem.nodes.iter().map(|node| node.output.unwrap() / 32000.0).sum();
+    let moving: Micros = problem.nodes.iter().map(|node| node.output.unwrap() / BytesPerMicro(32000.0)).sum();
     let share = moving / problem.nodes.len() as f64 / a100;
     assert!((0.06..0.16).contains(&share), "{share}");
     let dominant = rwnn(&Rwnn { dominant: true, ..large }).unwrap();
@@ -79,10 +80,10 @@ fn devices_are_as_fast_as_asked() {
 }
 
 #[test]
-fn seeds_matter_and_nothing_else_does() {
+fn problems_depend_on_the_seed_only() {
     let of_seed = |seed: u64| rwnn(&Rwnn { seed, ..Rwnn::default() }).unwrap();
     assert_ne!(of_seed(1).nodes, of_seed(2).nodes);
-    // A change here changes every problem that anyone has generated.
+    // A change of these hashes changes every generated problem.
     assert_eq!(of_seed(1).hash(), "sha256:aaee140855b5db28f4516d5081432786adad9ac9d9f71aed244960c90a025391");
     assert_eq!(
         regal(&Regal::default()).unwrap().hash(),
@@ -108,15 +109,15 @@ fn graphs_have_the_pipeline_view() {
         problem.check().unwrap();
         let view = problem.mtpp.as_ref().unwrap();
         assert_eq!(view.work.len(), 120);
-        assert!(view.work.iter().all(|work| *work >= 0.0));
-        let outputs: f64 = problem.nodes.iter().map(|node| node.output.unwrap()).sum();
-        assert!((45.0..55.0).contains(&(outputs / 120.0)));
+        assert!(view.work.iter().all(|work| *work >= Micros::ZERO));
+        let outputs: Bytes = problem.nodes.iter().map(|node| node.output.unwrap()).sum();
+        assert!((45.0..55.0).contains(&(outputs.0 / 120.0)));
         assert!(problem.edges.as_ref().unwrap().len() > 150, "{kind:?}");
     }
 }
 
 #[test]
-fn sizes_out_of_range_are_refused() {
+fn sizes_out_of_range_are_rejected() {
     let says = |options: Rwnn| rwnn(&options).unwrap_err().to_string();
     assert_eq!(says(Rwnn { nodes: 0, ..Rwnn::default() }), "nodes is 0; it must be at least 1 and at most 1000000");
     assert_eq!(says(Rwnn { channels: 11, ..Rwnn::default() }), "channels is 11; it must be at least 1 and at most 10");
@@ -138,15 +139,15 @@ fn chains_have_the_edge_view() {
         let view = problem.edge.as_ref().unwrap();
         assert_eq!((view.flops.len(), view.edge_bytes.len(), view.rate.len()), (layers, layers - 1, machines));
         assert_eq!(view.splits, Some(splits as u32));
-        // The first of the paper's ratios: the smallest value, by operation.
+        // The paper's first ratio: smallest value (bytes) / total work (operations).
         let (work, smallest) =
-            (view.flops.iter().sum::<f64>(), view.edge_bytes.iter().copied().fold(f64::MAX, f64::min));
-        assert!((smallest / work / options.improvement - 1.0).abs() < 1e-6);
+            (view.flops.iter().sum::<f64>(), view.edge_bytes.iter().copied().fold(Bytes::INFINITY, Bytes::min));
+        assert!((smallest.0 / work / options.improvement - 1.0).abs() < 1e-6);
     }
 }
 
 #[test]
-fn chains_that_cannot_be_are_refused() {
+fn infeasible_chains_are_rejected() {
     let says = |options: Chain| chain(&options).unwrap_err().to_string();
     assert_eq!(says(Chain { layers: 1, ..Chain::default() }), "layers is 1; it must be at least 2 and at most 100000");
     assert_eq!(says(Chain { splits: 4, ..Chain::default() }), "splits is 4; it must be at least 1 and at most 3");

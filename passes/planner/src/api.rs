@@ -1,4 +1,4 @@
-//! The planner as callers see it: algorithms by name, a problem to a verified plan, bounds, checks.
+//! Public interface of the planner: algorithms by name, a problem to a verified plan, bounds, checks.
 
 mod algorithms;
 mod options;
@@ -10,6 +10,7 @@ use crate::model::instance::Instance;
 use crate::model::options::Options;
 use crate::model::plan::{Bound, Objective, Plan, Schedule, Stages};
 use crate::model::problem::{Problem, Start, View};
+use crate::model::units::Micros;
 use crate::portfolio;
 use crate::solvers::contention::{self, TimedSolution};
 use crate::solvers::{Algorithm, Effort, Solution, Solver, edge, pipeline};
@@ -17,18 +18,18 @@ use crate::verify::{Terms, verify_under};
 
 pub use algorithms::{DEFAULT_ALGORITHM, algorithm, algorithms, register};
 
-/// Checks that a problem is well-formed and, as far as can be seen without solving, has a plan: for its queued inputs if there
-/// are several, else for one. An error names changes that would make a plan possible.
+/// Checks that a problem is well-formed and, as far as can be determined without solving, feasible: for its queued inputs
+/// if there are several, else for one. An error names changes that make the problem feasible.
 pub fn check(problem: &Problem) -> Result<(), Error> {
     let objective = problem.default_objective();
     problem.check().map_err(|error| infeasible::explain(problem, objective, &Options::default(), error))
 }
 
-/// Every lower bound on a problem's plans by name.
+/// Returns all lower bounds on a problem's plans, each with its name.
 pub fn bounds(problem: &Problem, objective: Objective, options: &Options) -> Result<Vec<Bound>, Error> {
     problem.check_form()?;
     if problem.nodes.is_empty() {
-        return Ok(vec![Bound::new(0.0, "no tasks")]);
+        return Ok(vec![Bound::new(Micros::ZERO, "no tasks")]);
     }
     if objective != Objective::Pipeline {
         return contention::all_bounds(problem, objective);
@@ -40,7 +41,7 @@ pub fn bounds(problem: &Problem, objective: Objective, options: &Options) -> Res
     }
 }
 
-/// Solves a problem: the algorithm's schedule, the best bound that is known, verified.
+/// Solves a problem. Returns the algorithm's schedule with the best known bound, verified.
 pub fn solve(problem: &Problem, objective: Objective, name: &str, options: &Options) -> Result<Plan, Error> {
     let (algorithm, solver) = algorithm(name, objective)?;
     let planned = if objective == Objective::Batch { problem.inputs } else { 1 };
@@ -70,9 +71,9 @@ pub fn solve(problem: &Problem, objective: Objective, name: &str, options: &Opti
     Ok(plan)
 }
 
-/// A plan that does not hold never leaves.
+/// Verifies a plan before it is returned; an invalid one is a bug of the algorithm.
 fn check_plan(problem: &Problem, plan: &Plan, options: &Options) -> Result<(), Error> {
-    let wrong = |error: Error| Error::Bug(format!("algorithm '{}' made a plan that is wrong: {error}", plan.algorithm));
+    let wrong = |error: Error| Error::Bug(format!("algorithm '{}' returned an invalid plan: {error}", plan.algorithm));
     verify_under(problem, plan, &Terms::from(options)).map(drop).map_err(wrong)
 }
 
@@ -121,26 +122,26 @@ fn solve_as_is(
     Ok(plan)
 }
 
-/// Plan of a problem without tasks, such as a model that folds to constants: takes no time, which is optimal.
+/// Returns the plan of a problem without tasks, such as a model that folds to constants: takes no time, which is optimal.
 fn empty_plan(problem: &Problem, objective: Objective, algorithm: &Algorithm, options: &Options) -> Plan {
     let schedule = match objective {
-        Objective::Latency => Schedule::Latency { device: vec![], start: vec![], makespan: 0.0 },
-        Objective::Batch => Schedule::Batch { batches: vec![], makespan: 0.0 },
+        Objective::Latency => Schedule::Latency { device: vec![], start: vec![], makespan: Micros::ZERO },
+        Objective::Batch => Schedule::Batch { batches: vec![], makespan: Micros::ZERO },
         Objective::Pipeline if matches!(problem.view(), View::Network(_)) => {
-            Schedule::Edge { place: vec![], period: 0.0 }
+            Schedule::Edge { place: vec![], period: Micros::ZERO }
         }
         Objective::Pipeline => {
             let block_device = matches!(problem.view(), View::Devices).then(Vec::new);
             let stages = Some(Stages { block_device, order: Some(vec![]) });
-            Schedule::Pipeline { block: vec![], k: 0, bottleneck: 0.0, stages }
+            Schedule::Pipeline { block: vec![], k: 0, bottleneck: Micros::ZERO, stages }
         }
     };
-    let mut plan = Plan::new(problem, algorithm.name, schedule, Bound::new(0.0, "no tasks"));
+    let mut plan = Plan::new(problem, algorithm.name, schedule, Bound::new(Micros::ZERO, "no tasks"));
     record_pipeline(&mut plan, options);
     plan
 }
 
-/// Records what a pipeline was planned under.
+/// Records the options that a pipeline was planned with.
 fn record_pipeline(plan: &mut Plan, options: &Options) {
     if plan.objective == Objective::Pipeline {
         plan.pipeline_cost = options.pipeline_cost.map(|cost| cost.name().to_owned());
@@ -148,7 +149,7 @@ fn record_pipeline(plan: &mut Plan, options: &Options) {
     }
 }
 
-/// The best bound that holds whatever the algorithm was.
+/// Returns the best bound that is independent of the algorithm.
 fn known_bound(problem: &Problem, objective: Objective) -> Result<Option<Bound>, Error> {
     if objective == Objective::Pipeline {
         return Ok(None);

@@ -1,8 +1,7 @@
-//! Lower bounds that hold for every plan, whichever algorithm made it: each with its name and why it is true.
+//! Lower bounds that hold for every plan, whichever algorithm computes it: each with its name and its proof.
 //!
-//! For a queue, what must have happened before a task's first launch is one launch of each task before it, of whatever
-//! size; what must happen in all is the whole queue. Bounds that take more than that for granted are wrong as soon as
-//! modules have several channels.
+//! For a queue, only one launch of each predecessor, of any batch size, is sure to precede a task's first launch; the
+//! whole queue is sure to run in all. Stronger assumptions are wrong if there are several tensors between two modules.
 
 mod ends;
 mod load;
@@ -20,10 +19,10 @@ use load::Prices;
 use mean::Mean;
 use ways::{Ways, quickest};
 
-/// So many heads and tails are tried as ends of a window.
+/// Maximum number of heads and of tails that are tried as ends of a window.
 const WINDOW_ENDS: usize = 24;
 
-/// Every bound there is, in a fixed order.
+/// Returns all bounds, in a fixed order.
 pub fn all(instance: &Instance) -> Vec<Bound> {
     let prices = Prices::new(instance);
     let (heads, tails) = (Ways::heads(instance, None), Ways::tails(instance, None));
@@ -41,25 +40,26 @@ pub fn all(instance: &Instance) -> Vec<Bound> {
     ]
 }
 
-/// The best of them; of equals the first.
+/// Returns the best bound; of equals the first.
 pub fn best(instance: &Instance) -> Bound {
     all(instance).into_iter().fold(Bound::none(), Bound::or)
 }
 
-/// The longest of the ways through each task, on the device that is best for it.
+/// Returns the length of the longest path, where each task is on the device that makes the path through it shortest.
 fn longest(instance: &Instance, heads: &Ways, tails: &Ways) -> Micros {
     let through = |task: usize| {
         let on = |device: &usize| heads.on(task, *device) + quickest(instance, task, *device) + tails.on(task, *device);
-        instance.allowed(task).iter().map(on).fold(f64::INFINITY, f64::min)
+        instance.allowed(task).iter().map(on).fold(Micros::INFINITY, Micros::min)
     };
-    (0..instance.tasks()).map(through).fold(0.0, f64::max)
+    (0..instance.tasks()).map(through).fold(Micros::ZERO, Micros::max)
 }
 
-/// The whole queue of those tasks that neither start before a window nor end after it, for several windows.
+/// Returns the largest bound of several windows: head + work of all tasks that neither start before nor end after the
+/// window + tail.
 fn busiest_window(instance: &Instance, prices: &Prices, heads: &Ways, tails: &Ways) -> Micros {
     let heads: Vec<Micros> = (0..instance.tasks()).map(|task| heads.least(task)).collect();
     let tails: Vec<Micros> = (0..instance.tasks()).map(|task| tails.least(task)).collect();
-    let mut busiest: Micros = 0.0;
+    let mut busiest = Micros::ZERO;
     for head in some_of(&heads) {
         for tail in some_of(&tails) {
             let inside: Vec<usize> =
@@ -77,10 +77,10 @@ fn busiest_window(instance: &Instance, prices: &Prices, heads: &Ways, tails: &Wa
     busiest
 }
 
-/// Some of the values, spread evenly over them.
+/// Returns at most [`WINDOW_ENDS`] of the values, evenly spaced in their order.
 fn some_of(values: &[Micros]) -> Vec<Micros> {
     let mut values = values.to_vec();
-    values.sort_by(f64::total_cmp);
+    values.sort_by(Micros::total_cmp);
     values.dedup();
     let step = values.len().div_ceil(WINDOW_ENDS).max(1);
     values.into_iter().step_by(step).collect()

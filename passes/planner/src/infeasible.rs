@@ -1,8 +1,8 @@
-//! Why there is no plan, and what would make one possible.
+//! Remedies: changes that make an infeasible problem feasible.
 //!
-//! Checks and solvers say what stands in the way; here are the smallest changes after which nothing does. Each one that is
-//! named was tried: the changed problem has a plan, by a cheap algorithm. Which changes are smallest is looked for greedily,
-//! and none can be left out of those that are named together, as far as that algorithm tells.
+//! Checks and solvers report the violated constraints; this module finds the smallest changes that remove them. Each
+//! remedy was tried: a cheap algorithm finds a plan of the changed problem. The search for the smallest changes is
+//! greedy; each remedy is irreducible as far as that algorithm can tell.
 
 mod remedy;
 mod smallest;
@@ -16,16 +16,16 @@ use crate::model::problem::Problem;
 pub use remedy::Remedy;
 use smallest::Search;
 
-/// What is told apart from each other at most.
+/// Maximum number of remedies in a message.
 const SHOWN: usize = 4;
 
-/// Changes to a problem without a plan, or to what is asked of it, each of which makes one possible. None where none was
-/// found: with a limit in seconds there is about one second to look for them.
+/// Returns changes to an infeasible problem, or to its options, each of which makes it feasible. Empty if none was found:
+/// with a limit in seconds, the search takes about one second.
 pub fn remedies(problem: &Problem, objective: Objective, options: &Options) -> Vec<Remedy> {
     Search::new(problem, objective, options).remedies()
 }
 
-/// Says, where there is no plan or none was found, what would help.
+/// Adds remedies to an error that reports no plan.
 pub(crate) fn explain(problem: &Problem, objective: Objective, options: &Options, error: Error) -> Error {
     let ways = match &error {
         // Remedies are for devices, not for the machines of a view.
@@ -48,7 +48,7 @@ pub(crate) fn explain(problem: &Problem, objective: Objective, options: &Options
         }
         Error::NotFound(message) => {
             let advice = advice.map_or_else(String::new, |advice| format!("; {advice}"));
-            Error::NotFound(format!("{message}; that is no proof that there is no plan{advice}"))
+            Error::NotFound(format!("{message}; this does not prove that there is no plan{advice}"))
         }
         other => other,
     }

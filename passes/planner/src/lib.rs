@@ -1,14 +1,14 @@
-//! The planning core: a problem goes in, a plan with a proven bound comes out. No MLIR here; both are JSON, so that every
-//! solver can be tested and measured without a compiler around it.
+//! Planning core: computes a verified plan with a lower bound from a problem. No MLIR here: problems and plans are JSON,
+//! so that every solver can be tested and measured without a compiler around it.
 //!
 //! Layers, each of which imports only those before it:
 //!
-//! - [`model`]: [`Problem`] is the file, [`Instance`] the dense form that solvers work on, [`Plan`] the answer;
+//! - [`model`]: [`Problem`] is the file, [`Instance`] the dense form that solvers work on, [`Plan`] the result;
 //! - [`mip`]: integer programs through HiGHS;
-//! - `verify`: whether a plan holds, which shares no code with a solver; [`bounds`]: lower bounds on every plan;
+//! - `verify`: checks that a plan is valid and shares no code with a solver; [`bounds`]: lower bounds on every plan;
 //! - [`solvers`]: one module for each family of algorithms;
-//! - [`infeasible`]: what would make a plan possible where there is none;
-//! - `portfolio`: `auto`, which runs solvers beside each other;
+//! - [`infeasible`]: changes that make an infeasible problem feasible;
+//! - `portfolio`: `auto`, which runs several solvers;
 //! - [`api`]: the table of algorithms, and [`solve`].
 
 pub mod api;

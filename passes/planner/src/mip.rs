@@ -1,9 +1,9 @@
-//! Mixed integer programs: costs, columns and rows; `Program::solve` gives them to HiGHS, and `Program::prove` checks what
-//! HiGHS says of them.
+//! Mixed integer programs: costs, columns and rows; `Program::solve` passes them to HiGHS, and `Program::prove` verifies
+//! the bound that HiGHS returns.
 //!
-//! Nothing here knows what a program is about. Who builds one for a proof makes every plan a solution of it but for the rounding
-//! of coefficients, which is why bounds are used less a share (`rounded`): a plan that costs by that share less than the
-//! bound would be a solution in exact arithmetic, too.
+//! This module does not depend on the meaning of a program. In a program that is used for a proof every plan is a
+//! solution, except for the rounding of coefficients; bounds are therefore reduced by a relative tolerance (`rounded`): a
+//! plan that costs less than the bound by that share would be a solution in exact arithmetic, too.
 
 mod deadline;
 mod ffi;
@@ -20,36 +20,38 @@ use propagate::Propagator;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-/// More than what rounding of coefficients makes of a bound, in parts of it, and less than what makes two times differ.
+/// Relative reduction of a bound: more than the rounding of coefficients, and less than the difference of two distinct
+/// times.
 const ROUNDED: f64 = 4e-10;
-/// The share of the limits that is left to check what HiGHS says.
+/// Share of the limits for the verification of HiGHS's bound.
 const VERIFIED_SHARE: f64 = 0.25;
-/// Without a limit in seconds, checking takes at most so many iterations for each that HiGHS took, and some more.
+/// Without a limit in seconds, maximum number of iterations of the verification: a multiple of HiGHS's iterations, plus a
+/// constant.
 const VERIFIED_FACTOR: u64 = 2;
 const VERIFIED_ITERATIONS: u64 = 5000;
 
-/// A verified bound less what the rounding of coefficients may have made of it.
+/// Reduces a verified bound by the rounding error of coefficients.
 pub(crate) fn rounded(bound: f64) -> f64 {
     if bound > 0.0 { bound * (1.0 - ROUNDED) } else { bound * (1.0 + ROUNDED) }
 }
 
-/// A variable of a program.
+/// Variable of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Column(usize);
 
 impl Column {
-    /// Its value in a solution.
+    /// Returns its value in a solution.
     pub fn of(self, values: &[f64]) -> f64 {
         values[self.0]
     }
 
-    /// Gives it a value in a solution.
+    /// Sets its value in a solution.
     pub fn set(self, values: &mut [f64], value: f64) {
         values[self.0] = value;
     }
 }
 
-/// `minimise cost · x, lower ≤ x ≤ upper, row.lower ≤ row · x ≤ row.upper`, some of x whole.
+/// `minimize cost · x, lower ≤ x ≤ upper, row.lower ≤ row · x ≤ row.upper`, some of x integer.
 #[derive(Clone, Debug, Default)]
 pub struct Program {
     cost: Vec<f64>,
@@ -58,24 +60,24 @@ pub struct Program {
     whole: Vec<bool>,
     row_lower: Vec<f64>,
     row_upper: Vec<f64>,
-    /// Where each row begins among the entries.
+    /// Index of each row's first entry.
     row_start: Vec<usize>,
     entry_column: Vec<usize>,
     entry_value: Vec<f64>,
 }
 
 impl Program {
-    /// Number of variables: a solution has a value for each.
+    /// Returns the number of variables: a solution has a value for each.
     pub fn columns(&self) -> usize {
         self.cost.len()
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.row_lower.len()
     }
 
-    /// A variable between two values that costs so much a unit.
+    /// Adds a continuous variable with its bounds and its cost.
     pub fn column(&mut self, lower: f64, upper: f64, cost: f64) -> Column {
         self.cost.push(cost);
         self.lower.push(lower);
@@ -84,7 +86,7 @@ impl Program {
         Column(self.cost.len() - 1)
     }
 
-    /// Zero or one.
+    /// Adds a binary variable.
     pub fn choice(&mut self) -> Column {
         let column = self.column(0.0, 1.0, 0.0);
         self.whole[column.0] = true;
@@ -96,17 +98,17 @@ impl Program {
         (self.lower[column.0], self.upper[column.0]) = (value, value);
     }
 
-    /// A sum that is at least so much. A variable may stand in it several times.
+    /// Adds a row `terms ≥ lower`. A variable may occur in several terms.
     pub fn at_least(&mut self, lower: f64, terms: impl IntoIterator<Item = (Column, f64)>) {
         self.row(lower, f64::INFINITY, terms);
     }
 
-    /// A sum that is at most so much.
+    /// Adds a row `terms ≤ upper`.
     pub fn at_most(&mut self, upper: f64, terms: impl IntoIterator<Item = (Column, f64)>) {
         self.row(f64::NEG_INFINITY, upper, terms);
     }
 
-    /// A sum that is this.
+    /// Adds a row `terms = value`.
     pub fn exactly(&mut self, value: f64, terms: impl IntoIterator<Item = (Column, f64)>) {
         self.row(value, value, terms);
     }
@@ -121,23 +123,23 @@ impl Program {
         }
     }
 
-    /// The same program with nothing whole, to be solved several times. The limits are for all of them together.
+    /// Returns the linear relaxation, which can be solved repeatedly. The limits are for all of its solves together.
     pub(crate) fn relaxation(&self, limits: &Limits) -> Result<Relaxation, Error> {
         Relaxation::new(&Self { whole: vec![false; self.columns()], ..self.clone() }, limits)
     }
 
-    /// The entries of a row: columns and coefficients.
+    /// Iterates over the entries of a row: columns and coefficients.
     fn entries(&self, row: usize) -> impl Iterator<Item = (usize, f64)> + '_ {
         let end = self.row_start.get(row + 1).copied().unwrap_or(self.entry_column.len());
         let range = self.row_start[row]..end;
         self.entry_column[range.clone()].iter().copied().zip(self.entry_value[range].iter().copied())
     }
 
-    /// A lower bound on all solutions' costs from the dual values of a linear program with these rows, with directed rounding;
-    /// infinite where a ray shows that there is no solution.
+    /// Returns a lower bound on the cost of every solution from the dual values of a linear program with these rows, with
+    /// directed rounding; infinite if a ray proves infeasibility.
     pub(crate) fn safe_bound(&self, outcome: &Outcome) -> f64 {
         let mut bounds = safe::Bounds::of(self);
-        // Reduced costs of variables without bounds would have to be exactly right.
+        // Reduced costs of unbounded variables would have to be exact.
         let is_unlimited = self.lower.iter().chain(&self.upper).any(|limit| limit.is_infinite());
         if is_unlimited && !Propagator::new(self).all(&mut bounds) {
             return f64::INFINITY;
@@ -148,7 +150,7 @@ impl Program {
         safe::bound(self, &bounds, &outcome.duals)
     }
 
-    /// Solves, and checks the bound with what is left of the limits: [`Outcome::verified`].
+    /// Solves, and verifies the bound within the remaining limits: [`Outcome::verified`].
     pub(crate) fn prove(
         &self,
         limits: &Limits,
@@ -160,7 +162,7 @@ impl Program {
         let iterations = if limits.iterations == u64::MAX { u64::MAX } else { share(limits.iterations as f64) as u64 };
         let most = Limits { iterations, seconds: limits.seconds.map(share), ..*limits };
         let mut outcome = self.solve(&most, start, observer)?;
-        // In proportion to what it took to find, where iterations are what is limited.
+        // Proportional to the effort of the solve if iterations are limited.
         let most = VERIFIED_FACTOR.saturating_mul(outcome.iterations).saturating_add(VERIFIED_ITERATIONS);
         let iterations = if limits.seconds.is_some() { u64::MAX } else { most };
         let left = Limits {
@@ -171,8 +173,8 @@ impl Program {
         if outcome.bound.is_nan() || outcome.bound == f64::NEG_INFINITY {
             return Ok(outcome);
         }
-        // Solvers stop within a tolerance of the optimum.
-        // A linear program that the solver fails at leaves the bound unverified; the solution stands.
+        // Solvers stop within a tolerance of the optimum. If the solver fails on a linear program, the bound stays
+        // unverified; the solution remains.
         if let Ok(verified) = tree::verify(self, rounded(outcome.bound), outcome.finished, &left) {
             outcome.verified = verified.bound;
             outcome.iterations += verified.iterations;
@@ -180,7 +182,7 @@ impl Program {
         Ok(outcome)
     }
 
-    /// Solves within limits, from a solution if one is given, and reports what is found on the way.
+    /// Solves within limits, from a start solution if one is given, and reports progress to the observer.
     pub(crate) fn solve(
         &self,
         limits: &Limits,
@@ -194,7 +196,7 @@ impl Program {
     }
 }
 
-/// Each variable once.
+/// Sums the terms of each variable.
 fn added_up(terms: impl IntoIterator<Item = (Column, f64)>) -> Vec<(Column, f64)> {
     let mut terms: Vec<(Column, f64)> = terms.into_iter().collect();
     terms.sort_by_key(|(column, _)| *column);
@@ -207,22 +209,22 @@ fn added_up(terms: impl IntoIterator<Item = (Column, f64)>) -> Vec<(Column, f64)
     terms
 }
 
-/// Effort that is allowed. One thread works, so that iterations are reproducible.
+/// Limits of a solve. HiGHS has one thread, so that iterations are reproducible.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     pub(crate) seed: u64,
-    /// Of the simplex method, in all.
+    /// Simplex iterations, in all.
     pub(crate) iterations: u64,
     pub(crate) seconds: Option<f64>,
 }
 
 impl Limits {
-    /// Limits with the rest of a budget.
+    /// Creates limits with the rest of a budget.
     pub(crate) fn new(seed: u64, budget: &Budget) -> Self {
         Self { seed, iterations: budget.iterations, seconds: budget.seconds_left() }
     }
 
-    /// Time left since the limits were set.
+    /// Returns the limits with the time that is left since they were set.
     pub(crate) fn left_since(&self, since: Instant) -> Self {
         let left = |seconds: f64| (seconds - since.elapsed().as_secs_f64()).max(0.0);
         Self { seconds: self.seconds.map(left), ..*self }
@@ -232,18 +234,18 @@ impl Limits {
 /// Event while a program is solved.
 #[derive(Debug)]
 pub(crate) enum Event<'a> {
-    /// A solution that is better than those before it.
+    /// Improved solution.
     Solution(&'a [f64]),
-    /// No solution costs less.
+    /// Lower bound.
     Bound(f64),
-    /// Whoever has a solution from elsewhere may put it here.
+    /// Slot for a solution of another solver.
     Wanted(&'a mut Option<Vec<f64>>),
 }
 
 /// Result of a verification.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Verified {
-    /// No solution costs less, in exact arithmetic; infinite where there is none.
+    /// Lower bound in exact arithmetic; infinite if there is no solution.
     pub(crate) bound: f64,
     /// Simplex iterations that were spent.
     pub(crate) iterations: u64,
@@ -252,21 +254,21 @@ pub(crate) struct Verified {
 /// Result of a solve.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Outcome {
-    /// The best solution.
+    /// Best solution.
     pub(crate) values: Option<Vec<f64>>,
-    /// The solver's word that no solution costs less; infinite where it says that there is none.
+    /// Lower bound that the solver claims; infinite if it claims infeasibility.
     pub(crate) bound: f64,
-    /// Lower bound that holds in exact arithmetic, where it was asked for; infinite where there is no solution.
+    /// Lower bound in exact arithmetic, if requested; infinite if there is no solution.
     pub(crate) verified: f64,
     /// Dual values of the rows, of a linear program.
     pub(crate) duals: Vec<f64>,
-    /// A Farkas ray of a linear program that the solver says has no solution.
+    /// Farkas ray of a linear program that the solver claims to be infeasible.
     pub(crate) ray: Option<Vec<f64>>,
     /// True if the search tree was exhausted.
     pub(crate) finished: bool,
     /// Iterations that were spent.
     pub(crate) iterations: u64,
-    /// Nodes of the search tree that were looked at.
+    /// Number of explored nodes of the search tree.
     pub(crate) nodes: u64,
 }
 
@@ -274,9 +276,9 @@ pub(crate) struct Outcome {
 mod test {
     use super::*;
 
-    const FREELY: Limits = Limits { seed: 1, iterations: u64::MAX, seconds: None };
+    const UNLIMITED: Limits = Limits { seed: 1, iterations: u64::MAX, seconds: None };
 
-    /// Weights, values, and what fits: the largest value by trying everything.
+    /// Builds a knapsack of (weight, value) items with a capacity; the optimum is computed by enumeration.
     fn knapsack(items: &[(f64, f64)], room: f64) -> (Program, Vec<Column>, f64) {
         let mut program = Program::default();
         let columns: Vec<Column> = items.iter().map(|_| program.choice()).collect();
@@ -299,7 +301,7 @@ mod test {
     }
 
     #[test]
-    fn knapsacks_are_filled() {
+    fn knapsacks_are_solved() {
         for room in [0.0, 20.0, 100.0, 180.0] {
             let (program, columns, best) = knapsack(&items(), room);
             let mut seen = Vec::new();
@@ -309,7 +311,7 @@ mod test {
                 }
                 ControlFlow::Continue(())
             };
-            let outcome = program.solve(&FREELY, None, &mut observer).unwrap();
+            let outcome = program.solve(&UNLIMITED, None, &mut observer).unwrap();
             let values = outcome.values.unwrap();
             let value: f64 = columns.iter().zip(items()).map(|(column, item)| column.of(&values) * item.1).sum();
             assert!((value - best).abs() < 1e-6 && (outcome.bound + best).abs() < 1e-6 && outcome.finished);
@@ -317,19 +319,19 @@ mod test {
     }
 
     #[test]
-    fn without_solutions() {
+    fn infeasible_programs() {
         let mut program = Program::default();
         let column = program.choice();
         program.at_least(2.0, [(column, 1.0)]);
-        let outcome = program.solve(&FREELY, None, &mut |_| ControlFlow::Continue(())).unwrap();
+        let outcome = program.solve(&UNLIMITED, None, &mut |_| ControlFlow::Continue(())).unwrap();
         assert_eq!((outcome.values, outcome.bound, outcome.finished), (None, f64::INFINITY, true));
     }
 
     #[test]
-    fn a_start_is_kept_and_a_watcher_obeyed() {
+    fn a_start_solution_is_kept_and_an_observer_stops_the_solve() {
         let (program, ..) = knapsack(&items(), 100.0);
         let nothing = vec![0.0; program.columns()];
-        let limits = Limits { seconds: Some(0.0), ..FREELY };
+        let limits = Limits { seconds: Some(0.0), ..UNLIMITED };
         let outcome = program.solve(&limits, Some(&nothing), &mut |_| ControlFlow::Continue(())).unwrap();
         assert!(outcome.values.is_some() && !outcome.finished);
         let mut events = 0;
@@ -337,7 +339,7 @@ mod test {
             events += 1;
             ControlFlow::Break(())
         };
-        let outcome = program.solve(&FREELY, None, &mut stop).unwrap();
+        let outcome = program.solve(&UNLIMITED, None, &mut stop).unwrap();
         assert!(events > 0, "{outcome:?}");
     }
 
@@ -346,7 +348,7 @@ mod test {
         let mut program = Program::default();
         let column = program.column(0.0, 10.0, 1.0);
         program.at_least(6.0, [(column, 1.0), (column, 2.0)]);
-        let outcome = program.solve(&FREELY, None, &mut |_| ControlFlow::Continue(())).unwrap();
+        let outcome = program.solve(&UNLIMITED, None, &mut |_| ControlFlow::Continue(())).unwrap();
         assert!((column.of(&outcome.values.unwrap()) - 2.0).abs() < 1e-9);
     }
 }

@@ -1,4 +1,4 @@
-//! The planning problem and its answer: what every layer above speaks of.
+//! Planning problem, plan, and what both are made of.
 
 pub(crate) mod budget;
 pub mod error;

@@ -1,5 +1,5 @@
-//! `auto`: the best plan of a portfolio. Baselines first, then proofs and search; it stops when nothing better is possible.
-//! It is never worse than the best baseline. Iterations are each part's own, seconds are shared.
+//! `auto`: the best plan of a portfolio. Baselines first, then proofs and search, until the plan is proven optimal. Never
+//! worse than the best baseline. Each part has its own iterations; seconds are shared.
 
 pub(crate) mod contention;
 mod latency;
@@ -22,7 +22,7 @@ use crate::solvers::replicated;
 use crate::solvers::search;
 use crate::solvers::{edge, pipeline};
 
-/// One input: baselines, then what is described in [`mod@latency`].
+/// Plans one input: baselines, then [`mod@latency`].
 pub(crate) fn latency(problem: &Problem, _: Objective, options: &Options) -> Result<Solution, Error> {
     let started = Instant::now();
     let mut best = Incumbent::new(Bound::none());
@@ -35,7 +35,8 @@ pub(crate) fn latency(problem: &Problem, _: Objective, options: &Options) -> Res
     latency::solve(&instance, options, started, best)?.ok_or_else(|| listed.err().unwrap_or_else(none))
 }
 
-/// A queue: the best baseline, and unless that cannot be better, a search, and an integer program that proves beside it.
+/// Plans a queue: the best baseline and, unless that is optimal, a search, with an integer program in parallel for the
+/// bound.
 pub(crate) fn queue(problem: &Problem, _: Objective, options: &Options) -> Result<Solution, Error> {
     let started = Instant::now();
     let (start, name) = baseline::best(problem, Objective::Batch)?;
@@ -56,10 +57,10 @@ pub(crate) fn queue(problem: &Problem, _: Objective, options: &Options) -> Resul
     Ok(Solution { schedule: schedule.unwrap_or(start), bound: Some(bound) })
 }
 
-/// A search from the best plan of a queue, and an integer program that proves beside it where there is time for one.
+/// Searches from the best plan of a queue, with an integer program in parallel if there is time for one.
 fn search_queue(problem: &Problem, instance: &Instance, options: &Options, best: &mut Incumbent<Schedule>) {
     let Some(start) = best.solution().cloned() else { return };
-    // What an integer program gets done in a time is not the same every time.
+    // The progress of an integer program in a given time is not reproducible.
     let has_room = matches!(options.limit, Some(Limit::Seconds(seconds)) if milp::has_room(instance, seconds));
     let (program, found) = thread::scope(|scope| {
         let program = has_room.then(|| scope.spawn(|| milp::milp(problem, Objective::Batch, &options.named("milp"))));
@@ -74,7 +75,7 @@ fn search_queue(problem: &Problem, instance: &Instance, options: &Options, best:
     }
 }
 
-/// A pipeline on the problem's view.
+/// Plans a pipeline on the problem's view.
 pub(crate) fn pipeline(problem: &Problem, _: Objective, options: &Options) -> Result<Solution, Error> {
     match problem.view() {
         View::Homogeneous(view) => pipeline::auto(problem, view, options),
@@ -83,12 +84,12 @@ pub(crate) fn pipeline(problem: &Problem, _: Objective, options: &Options) -> Re
     }
 }
 
-/// The best of all ways to repeat one node's plan, which is a queue's.
+/// Returns the best plan that repeats one host's plan of a queue.
 pub(crate) fn replicated(problem: &Problem, objective: Objective, options: &Options) -> Result<Solution, Error> {
     replicated::replicated(problem, objective, options, queue)
 }
 
-/// Every way to repeat one node's plan.
+/// Returns all plans that repeat one host's plan.
 pub fn replicated_ways(problem: &Problem, options: &Options) -> Result<Vec<replicated::Way>, Error> {
     replicated::every_way(problem, options, queue)
 }

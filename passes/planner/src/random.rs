@@ -1,16 +1,18 @@
 //! Random numbers that are the same on every machine: only integers, additions and multiplications.
 
-/// SplitMix64 (Steele, Lea and Flood, 2014).
+/// SplitMix64 generator (Steele, Lea and Flood, 2014).
 #[derive(Clone, Debug)]
 pub struct Random {
     state: u64,
 }
 
 impl Random {
+    /// Creates a generator from a seed.
     pub fn new(seed: u64) -> Self {
         Self { state: seed }
     }
 
+    /// Returns the next 64 random bits.
     pub fn next_u64(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.state;
@@ -19,43 +21,48 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// Evenly in `0..1`.
+    /// Returns a number uniformly distributed in `0..1`.
     pub fn unit(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Evenly in `0..limit`; zero where there is nothing to choose from.
+    /// Returns an integer uniformly distributed in `0..limit`; zero if `limit` is zero.
     pub fn below(&mut self, limit: usize) -> usize {
-        // The high half of the product: biased by less than limit / 2^64.
+        // High half of the product: biased by less than limit / 2^64.
         ((u128::from(self.next_u64()) * limit as u128) >> 64) as usize
     }
 
+    /// Returns a number uniformly distributed in `low..high`.
     pub fn between(&mut self, low: f64, high: f64) -> f64 {
         low + (high - low) * self.unit()
     }
 
+    /// Returns true with the given probability.
     pub fn chance(&mut self, probability: f64) -> bool {
         self.unit() < probability
     }
 
-    /// Nearly normal, with mean zero and deviation one: the sum of twelve even numbers.
+    /// Returns an approximately normal number with mean zero and deviation one: the sum of twelve uniform numbers
+    /// (Irwin-Hall).
     pub fn normal(&mut self) -> f64 {
         (0..12).map(|_| self.unit()).sum::<f64>() - 6.0
     }
 
-    /// A factor around one, as often below `1 / x` as above `x`; the wider the spread (below one), the further out.
+    /// Returns a factor around one whose reciprocal has the same distribution; `spread` is below one, and a larger one
+    /// spreads further.
     pub fn factor(&mut self, spread: f64) -> f64 {
         let lean = self.between(-spread, spread);
         (1.0 + lean) / (1.0 - lean)
     }
 
+    /// Shuffles the items (Fisher-Yates).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for place in (1..items.len()).rev() {
             items.swap(place, self.below(place + 1));
         }
     }
 
-    /// Different numbers below a limit, in random order; all of them where fewer are there than asked for.
+    /// Returns `count` distinct numbers below `limit` in random order; all of them if there are fewer.
     pub fn sample(&mut self, limit: usize, count: usize) -> Vec<usize> {
         let mut numbers: Vec<usize> = (0..limit).collect();
         self.shuffle(&mut numbers);

@@ -25,19 +25,22 @@ use crate::model::error::Error;
 use crate::model::options::Options;
 use crate::model::plan::{Bound, Objective, Schedule};
 use crate::model::problem::{Problem, View, ViewKind};
+use crate::model::units::Micros;
 use contention::TimedSolution;
 
 /// A schedule, and a lower bound where the solver has proven one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Solution {
+    /// Feasible schedule; the caller verifies it.
     pub schedule: Schedule,
+    /// Lower bound on the value of every schedule.
     pub bound: Option<Bound>,
 }
 
 impl Solution {
-    /// The value of the best verified bound; 0 where there is none.
-    pub(crate) fn verified_value(&self) -> f64 {
-        self.bound.as_ref().map_or(0.0, Bound::verified_value)
+    /// Returns the value of the best verified bound; zero if there is none.
+    pub(crate) fn verified_value(&self) -> Micros {
+        self.bound.as_ref().map_or(Micros::ZERO, Bound::verified_value)
     }
 }
 
@@ -50,7 +53,9 @@ pub(crate) type TimedSolver = fn(&Problem, Objective, &Options) -> Result<TimedS
 /// Row of the table of algorithms: a name, and what the algorithm can do.
 #[derive(Clone, Copy, Debug)]
 pub struct Algorithm {
+    /// Name on command lines and in plans.
     pub name: &'static str,
+    /// One line for help texts.
     pub summary: &'static str,
     /// The solver of each objective that the algorithm has.
     pub(crate) solvers: &'static [(Objective, Solver)],
@@ -68,9 +73,9 @@ pub struct Algorithm {
 /// Influence of seed and limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
-    /// They do not: the algorithm always does the same.
+    /// None: the algorithm is deterministic and unlimited.
     Fixed,
-    /// They do, and are recorded in the plan.
+    /// Both apply, and are recorded in the plan.
     Limited,
 }
 

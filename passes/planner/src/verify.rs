@@ -1,11 +1,11 @@
-//! Whether a plan holds for a problem, and costs what it says: recomputed from the two files alone.
+//! Verifier: checks that a plan satisfies its problem and has its stated value, recomputed from the two files alone.
 //!
-//! Nothing here is shared with a solver, nor with the instance that solvers work on: what is wrong there cannot be wrong
-//! here in the same way. Latency is the case of one queued input, so both schedules are verified as launches. Pipelines
-//! are verified block by block, or device by device, and those of edge networks machine by machine and link by link; what
-//! is not verified yet is refused, and said so.
+//! It shares no code with a solver, nor the instance that solvers work on, so an error there is not repeated here.
+//! Latency is the case of one queued input, so both schedules are verified as launches. Pipelines are verified block by
+//! block, or device by device, and those of edge networks machine by machine and link by link; plans that cannot be
+//! verified yet are rejected with a message.
 //!
-//! Where transfers on a bus hinder each other, or parameters have to be copied, a plan says when each happens.
+//! With contention, or if parameters have to be copied, a plan lists the times of transfers and copies.
 
 mod buses;
 mod components;
@@ -21,7 +21,7 @@ mod stages;
 mod terms;
 
 use crate::model::error::{Error, Finding};
-use crate::model::plan::{Objective, Plan, Proof, Schedule};
+use crate::model::plan::{Limit, Objective, Plan, Proof, Schedule};
 use crate::model::problem::{MOST_INPUTS, Problem};
 use crate::model::units::{Micros, number};
 
@@ -32,17 +32,17 @@ use moves::Moves;
 use terms::Judged;
 pub use terms::Terms;
 
-/// What a plan says about itself may be rounded by this share.
+/// Relative tolerance of the values that a plan states.
 const TOLERANCE: f64 = 1e-6;
-/// Sums may differ by this share, added up in another order. No more: a plan of a second could hide whole tasks in it.
+/// Relative rounding error of sums in another order. A larger one could hide whole tasks in a plan of a second.
 const ROUNDING: f64 = 1e-9;
 
-/// Returns the plan's value, recomputed under the problem's own model; or everything that is wrong with the plan.
+/// Returns the plan's value, recomputed under the problem's own model; or all violated constraints.
 pub fn verify(problem: &Problem, plan: &Plan) -> Result<Micros, Error> {
     verify_under(problem, plan, &Terms::default())
 }
 
-/// The same under terms of the caller's: the plan has no say in contention, inputs, stages, their cost or split points.
+/// Verifies under the caller's terms: the plan does not decide contention, inputs, stages, their cost or split points.
 pub fn verify_under(problem: &Problem, plan: &Plan, terms: &Terms) -> Result<Micros, Error> {
     problem.check_form()?;
     if plan.problem != problem.hash() {
@@ -81,7 +81,7 @@ fn refuse(finding: Finding) -> Error {
     Error::Plan(vec![finding])
 }
 
-/// A plan that cannot be verified is refused: accepting it would be saying that it holds.
+/// Rejects plans that cannot be verified.
 fn refuse_unverifiable(problem: &Problem, plan: &Plan) -> Result<(), Error> {
     let not_yet = |place: &str, what: &str| Err(refuse(Finding::new(place, format!("{what}: not verified yet"))));
     if plan.splits.is_some() && !matches!(plan.schedule, Schedule::Edge { .. }) {
@@ -96,6 +96,15 @@ fn refuse_unverifiable(problem: &Problem, plan: &Plan) -> Result<(), Error> {
         }
     }
     let objective = plan.schedule.objective();
+    if let Some(Limit::Seconds(seconds)) = plan.limit
+        && (seconds < 0.0 || seconds.is_nan())
+    {
+        return Err(refuse(Finding::new("limit", format!("{} is not a valid number of seconds", number(seconds)))));
+    }
+    if objective != Objective::Pipeline && plan.pipeline_cost.is_some() {
+        let message = format!("is for objective pipeline; this plan is for {objective}");
+        return Err(refuse(Finding::new("pipeline_cost", message)));
+    }
     if objective == Objective::Pipeline && !plan.transfers.is_empty() {
         let message = "a pipeline repeats its transfers for each input, and does not list them";
         return Err(refuse(Finding::new("transfers", message)));
@@ -122,7 +131,7 @@ fn check_names(problem: &Problem, plan: &Plan, findings: &mut Vec<Finding>) {
     }
 }
 
-/// What the plan says about itself agrees with what it is.
+/// Checks that the stated value, bound and gap agree with the recomputed value.
 fn check_certificate(plan: &Plan, value: Micros, findings: &mut Vec<Finding>) {
     let key = match plan.schedule {
         Schedule::Latency { .. } | Schedule::Batch { .. } => "makespan",
@@ -137,8 +146,8 @@ fn check_certificate(plan: &Plan, value: Micros, findings: &mut Vec<Finding>) {
             findings.push(Finding::new(key, message));
         }
     }
-    if !plan.bound.is_finite() || plan.bound < 0.0 {
-        findings.push(Finding::new("bound", format!("{} is no time", number(plan.bound))));
+    if !plan.bound.is_finite() || plan.bound < Micros::ZERO {
+        findings.push(Finding::new("bound", format!("{} is not a valid time", number(plan.bound))));
     } else if exceeds_by(TOLERANCE, plan.bound, value) {
         let message = format!(
             "{} is above the plan's own value {}: {}, so it cannot be a lower bound",
@@ -149,42 +158,43 @@ fn check_certificate(plan: &Plan, value: Micros, findings: &mut Vec<Finding>) {
         findings.push(Finding::new("bound", message));
     }
     check_proof(plan, findings);
-    let gap = if value > 0.0 { (value - plan.bound) / value } else { 0.0 };
-    // A gap is a share already; that of a proven optimum is zero, so it has no scale of its own.
+    let gap = if value > Micros::ZERO { (value - plan.bound) / value } else { 0.0 };
+    // A gap is relative already; that of an optimum is zero, so the tolerance is absolute.
     if plan.gap.is_nan() || (plan.gap - gap).abs() > TOLERANCE {
         findings.push(Finding::new("gap", format!("is {}, but (value - bound) / value is {gap}", number(plan.gap))));
     }
 }
 
-/// A verified bound is there beside the solver's word only, and is no better than that.
+/// Checks that a verified bound is only stated beside a solver's claim, and is no larger.
 fn check_proof(plan: &Plan, findings: &mut Vec<Finding>) {
     let Some(verified) = plan.verified_bound else { return };
     if plan.proof != Proof::Solver {
         let message = format!("is for bounds whose proof is solver; this one's is {}", plan.proof);
         findings.push(Finding::new("verified_bound", message));
-    } else if !verified.is_finite() || verified < 0.0 {
-        findings.push(Finding::new("verified_bound", format!("{} is no time", number(verified))));
+    } else if !verified.is_finite() || verified < Micros::ZERO {
+        findings.push(Finding::new("verified_bound", format!("{} is not a valid time", number(verified))));
     } else if exceeds_by(TOLERANCE, verified, plan.bound) {
         let message = format!("{} is above the bound {}", number(verified), number(plan.bound));
         findings.push(Finding::new("verified_bound", message));
     }
 }
 
-fn off(stated: f64, value: f64) -> String {
+fn off(stated: Micros, value: Micros) -> String {
     format!("off by {}", number((stated - value).abs()))
 }
 
-/// Whether a number is above another by more than rounding; so is one that is no number.
-fn exceeds(number: f64, limit: f64) -> bool {
+/// Returns true if a number exceeds another by more than rounding, or is NaN.
+fn exceeds<T: Into<f64>>(number: T, limit: T) -> bool {
     exceeds_by(ROUNDING, number, limit)
 }
 
-/// Whether a number is above another by more than a share of the larger.
-fn exceeds_by(share: f64, number: f64, limit: f64) -> bool {
+/// Returns true if a number exceeds another by more than a share of the larger, or is NaN.
+fn exceeds_by<T: Into<f64>>(share: f64, number: T, limit: T) -> bool {
+    let (number, limit) = (number.into(), limit.into());
     number.is_nan() || number > limit + share * number.abs().max(limit.abs())
 }
 
-/// Whether a plan says of itself what it is.
-fn same(stated: f64, value: f64) -> bool {
+/// Returns true if a stated value agrees with the recomputed one.
+fn same(stated: Micros, value: Micros) -> bool {
     !exceeds_by(TOLERANCE, stated, value) && !exceeds_by(TOLERANCE, value, stated)
 }

@@ -1,9 +1,10 @@
-//! The baselines give the values that they are known to give, and what they give holds.
+//! Baselines: known values, and valid plans.
 
 use std::fs;
 use std::path::Path;
 
 use divi_planner::plan::Limit;
+use divi_planner::units::Micros;
 use divi_planner::{Error, Instance, Objective, Options, Problem, bounds, solve};
 
 fn problem(name: &str) -> Problem {
@@ -11,7 +12,7 @@ fn problem(name: &str) -> Problem {
     Problem::read(&fs::read_to_string(path).expect("a problem")).expect("a well-formed problem")
 }
 
-/// Makespans of one input in microseconds, from an implementation that shares nothing with this one.
+/// Makespans of one input in microseconds, from an independent implementation.
 const LATENCY: [(&str, [f64; 4]); 12] = [
     ("ER_N10_m1_c1_sdep_s1", [23528.0, 13496.0, 10704.0, 10704.0]),
     ("ER_N32_m1_c1_sdep_s1", [71914.0, 30446.0, 25030.0, 25943.0]),
@@ -34,12 +35,12 @@ fn latencies_are_the_known_ones() {
         for (algorithm, expected) in ["single", "met", "greedy", "heft"].into_iter().zip(expected) {
             let plan = solve(&problem, Objective::Latency, algorithm, &Options::default())
                 .unwrap_or_else(|error| panic!("{name} {algorithm}: {error}"));
-            assert_eq!(plan.value.round(), expected, "{name} {algorithm}");
+            assert_eq!(plan.value.0.round(), expected, "{name} {algorithm}");
         }
     }
 }
 
-/// Makespans of the queues of the repository: each splits a task's inputs where that ends earlier.
+/// Makespans of the queues of the repository: a baseline splits a task's inputs if that ends earlier.
 const QUEUES: [(&str, [f64; 4]); 10] = [
     ("ER_N10_m10_c1_sdep_s1_L16", [1125643.0, 1125643.0, 738790.0, 729037.0]),
     ("ER_N10_m10_c1_sdep_s6_L16_mem", [5635937.0, 5866955.0, 1540466.0, 1299325.0]),
@@ -60,12 +61,12 @@ fn queues_take_no_longer_than_they_did() {
         for (algorithm, expected) in ["single", "met", "greedy", "heft"].into_iter().zip(expected) {
             let plan = solve(&problem, Objective::Batch, algorithm, &Options::default())
                 .unwrap_or_else(|error| panic!("{name} {algorithm}: {error}"));
-            assert_eq!(plan.value.round(), expected, "{name} {algorithm}");
+            assert_eq!(plan.value.0.round(), expected, "{name} {algorithm}");
         }
     }
 }
 
-/// Accelerators that together cannot hold the model, operators that share a device, a CPU that is ten times slower.
+/// Accelerators that together cannot hold the model, co-located operators, a CPU that is ten times slower.
 #[test]
 fn memory_and_colocation_are_respected() {
     for name in ["layer_bert24", "layer_gnmt", "op_bert_l-3"] {
@@ -73,13 +74,12 @@ fn memory_and_colocation_are_respected() {
         for algorithm in ["single", "met", "greedy", "heft"] {
             let plan = solve(&problem, Objective::Latency, algorithm, &Options::default())
                 .unwrap_or_else(|error| panic!("{name} {algorithm}: {error}"));
-            assert!(plan.bound > 0.0 && plan.gap < 1.0, "{name} {algorithm}");
+            assert!(plan.bound > Micros::ZERO && plan.gap < 1.0, "{name} {algorithm}");
         }
     }
 }
 
-/// The best values known for one input, from solvers that ran for long.
-/// Three tasks of six bytes, two devices that hold ten: enough in all, but two tasks would have to share one.
+/// Three tasks of six bytes, two devices that hold ten: enough in total, but two tasks would have to share a device.
 #[test]
 fn corners_are_named() {
     let text = r#"{"format":"divi-problem/1","name":"corner","L":2,
@@ -95,7 +95,7 @@ fn corners_are_named() {
     assert_eq!(
         says(text, Objective::Batch),
         "no placement found that fits memory and links, cutting queues task by task or with all 2 inputs in one batch: \
-         the tasks need 36 bytes (a has 20 bytes, b has 20 bytes); that is no proof that there is no plan; \
+         the tasks need 36 bytes (a has 20 bytes, b has 20 bytes); this does not prove that there is no plan; \
          there is a plan with 24 bytes on a, 4 bytes more"
     );
     let one =
@@ -108,7 +108,7 @@ fn corners_are_named() {
 }
 
 /// Three large tasks after many small ones, which fill both devices to the last byte: list schedulers spread the small
-/// ones, so only a search finds room for all.
+/// ones, so only a search finds a placement.
 #[test]
 fn tasks_that_hardly_fit_are_packed() {
     let small = 300;
@@ -126,7 +126,7 @@ fn tasks_that_hardly_fit_are_packed() {
     for algorithm in ["greedy", "met", "heft"] {
         let plan = solve(&problem, Objective::Latency, algorithm, &Options::default()).expect("a plan");
         // Two of the large tasks share a device with a third of the small ones.
-        assert_eq!(plan.value, 201.0, "{algorithm}");
+        assert_eq!(plan.value, Micros(201.0), "{algorithm}");
     }
 }
 
@@ -139,19 +139,19 @@ fn no_bound_passes_the_best_known() {
     for (name, entry) in latencies {
         let folder = name.split('_').next().unwrap();
         let instance = Instance::new(&problem(&format!("{folder}/{name}.json")), Objective::Latency).unwrap();
-        let best = entry["value"].as_f64().unwrap();
+        let best = Micros(entry["value"].as_f64().unwrap());
         let bounds = bounds::all(&instance);
         for bound in &bounds {
             assert!(bound.value <= best * (1.0 + 1e-9), "{name}: {} says {}", bound.by, bound.value);
         }
-        shares.push(bounds.iter().map(|bound| bound.value).fold(0.0, f64::max) / best);
+        shares.push(bounds.iter().map(|bound| bound.value).fold(Micros::ZERO, Micros::max) / best);
     }
     assert!(shares.len() > 20);
     let good = shares.iter().filter(|share| **share > 0.9).count();
     assert!(good >= 15, "{shares:?}");
 }
 
-/// Problems whose memory or links leave room for few plans, none of which a list scheduler finds.
+/// Problems whose memory or links allow few plans, none of which a list scheduler finds.
 #[test]
 fn tight_problems_are_planned() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tight");
@@ -163,6 +163,6 @@ fn tight_problems_are_planned() {
         assert!(matches!(heft, Err(Error::NotFound(_))), "{name}: heft has a plan now");
         let briefly = Options { limit: Some(Limit::Iterations(2000)), ..Options::default() };
         let plan = solve(&problem, objective, "auto", &briefly).unwrap();
-        assert!(plan.value <= best * 1.01, "{name}: {} instead of {best}", plan.value);
+        assert!(plan.value <= Micros(best) * 1.01, "{name}: {} instead of {best}", plan.value);
     }
 }

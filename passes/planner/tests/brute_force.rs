@@ -1,31 +1,32 @@
-//! Thousands of small random problems, solved by trying everything: no bound is above the optimum, no plan below it, no
-//! problem refused that has a plan, and the verifier agrees with what it did not see being made.
+//! Thousands of small random problems, solved by enumeration: no bound is above the optimum, no plan below it, no
+//! feasible problem is rejected, and the verifier agrees with enumerated schedules.
 
 mod small;
 
 use divi_planner::plan::{Batch, Bound, Limit, Schedule};
 use divi_planner::problem::MemoryModel;
 use divi_planner::random::Random;
+use divi_planner::units::{Bytes, BytesPerMicro, Micros};
 use divi_planner::{Error, Instance, Objective, Options, Plan, Problem, algorithms, bounds, solve, verify};
 use small::random_problem::{Size, problem};
 use small::{brute_force, naive};
 
 const SLACK: f64 = 1e-9;
 
-/// The schedule of a problem's own objective.
-fn schedule(problem: &Problem, batches: &[Batch], makespan: f64) -> Schedule {
+/// Returns the schedule of a problem's own objective.
+fn schedule(problem: &Problem, batches: &[Batch], makespan: Micros) -> Schedule {
     if problem.inputs > 1 {
         return Schedule::Batch { batches: batches.to_vec(), makespan };
     }
     let mut device = vec![0; problem.nodes.len()];
-    let mut start = vec![0.0; problem.nodes.len()];
+    let mut start = vec![Micros::ZERO; problem.nodes.len()];
     for batch in batches {
         (device[batch.node], start[batch.node]) = (batch.device, batch.start);
     }
     Schedule::Latency { device, start, makespan }
 }
 
-/// Eq. (6), once more.
+/// Checks eq. (6) independently.
 fn fits_statically(problem: &Problem, batches: &[Batch]) -> bool {
     let results = |node: usize| {
         let own = problem.tensors.iter().flatten().filter(|tensor| tensor.from == node);
@@ -36,17 +37,17 @@ fn fits_statically(problem: &Problem, batches: &[Batch]) -> bool {
         node.weight + (node.input + results(batch.node)) * batch.inputs.len() as f64
     };
     problem.devices.iter().all(|device| {
-        let held: f64 = batches.iter().filter(|batch| batch.device == device.id).map(bytes).sum();
+        let held: Bytes = batches.iter().filter(|batch| batch.device == device.id).map(bytes).sum();
         device.memory.is_none_or(|memory| held <= memory)
     })
 }
 
-fn makespan(problem: &Problem, batches: &[Batch]) -> f64 {
+fn makespan(problem: &Problem, batches: &[Batch]) -> Micros {
     let time = |batch: &Batch| problem.nodes[batch.node].time[&(batch.inputs.len() as u32)][batch.device];
-    batches.iter().filter_map(|batch| Some(batch.start + time(batch)?)).fold(0.0, f64::max)
+    batches.iter().filter_map(|batch| Some(batch.start + time(batch)?)).fold(Micros::ZERO, Micros::max)
 }
 
-/// Searches are given little to do.
+/// Returns options with little effort.
 fn briefly() -> Options {
     Options { limit: Some(Limit::Iterations(100)), ..Options::default() }
 }
@@ -67,7 +68,7 @@ fn examine(problem: &Problem, tally: &mut Tally) {
         MemoryModel::Static => fits_statically(problem, batches),
         MemoryModel::Liveness => {
             let makespan = makespan(problem, batches);
-            let plan = Plan::new(problem, "all", schedule(problem, batches, makespan), Bound::new(0.0, "nothing"));
+            let plan = Plan::new(problem, "all", schedule(problem, batches, makespan), Bound::none());
             verify(problem, &plan).is_ok()
         }
     };
@@ -85,18 +86,24 @@ fn examine(problem: &Problem, tally: &mut Tally) {
     assert_eq!(problem.check(), Ok(()));
 
     if let Some((value, batches)) = &best {
-        let plan = Plan::new(problem, "all", schedule(problem, batches, *value), Bound::new(0.0, "nothing"));
+        let plan = Plan::new(problem, "all", schedule(problem, batches, *value), Bound::none());
         assert_eq!(verify(problem, &plan).unwrap_or_else(|error| panic!("{error}\n{}", text())), *value);
         assert_eq!(Plan::read(&plan.write()), Ok(plan));
         let bounds = bounds::all(&instance);
         for bound in &bounds {
-            assert!(bound.value <= value * (1.0 + SLACK), "{} says {}, but {value}\n{}", bound.by, bound.value, text());
+            assert!(
+                bound.value <= *value * (1.0 + SLACK),
+                "{} says {}, but {value}\n{}",
+                bound.by,
+                bound.value,
+                text()
+            );
         }
-        tally.tight += usize::from(bounds.iter().any(|bound| bound.value >= value * (1.0 - SLACK)));
+        tally.tight += usize::from(bounds.iter().any(|bound| bound.value >= *value * (1.0 - SLACK)));
     }
     tally.examined += 1;
     for algorithm in algorithms().iter().filter(|algorithm| algorithm.solver(objective).is_some()) {
-        // Integer programs take longer than all others together, and have tests of their own; sortinghat is there for buses.
+        // Integer programs take longer than all others together, and have tests of their own; sortinghat is for buses.
         if ["milp", "milp-paper", "sortinghat"].contains(&algorithm.name) && !tally.examined.is_multiple_of(4) {
             continue;
         }
@@ -108,23 +115,23 @@ fn examine(problem: &Problem, tally: &mut Tally) {
         let options = if exact { Options::default() } else { briefly() };
         match (solve(problem, objective, algorithm.name, &options), &best) {
             (Ok(plan), Some((value, _))) => {
-                assert!(plan.value >= value * (1.0 - SLACK), "{}: {}\n{}", algorithm.name, plan.value, text());
-                let highest = value * (1.0 + SLACK);
-                // Live memory may shrink when a task waits, which trying everything does not.
+                assert!(plan.value >= *value * (1.0 - SLACK), "{}: {}\n{}", algorithm.name, plan.value, text());
+                let highest = *value * (1.0 + SLACK);
+                // Live memory may shrink when a task is delayed, which enumeration does not try.
                 if problem.memory_model == MemoryModel::Static {
                     assert!(plan.bound <= highest, "{}: {}\n{}", algorithm.name, plan.bound, text());
                     assert!(plan.bound().verified_value() <= highest, "{}\n{}", algorithm.name, text());
                 }
                 assert!(plan.warnings().is_empty(), "{:?}\n{}", plan.warnings(), text());
                 if exact && problem.memory_model == MemoryModel::Static {
-                    assert!(plan.value <= value * (1.0 + SLACK), "{}: {}\n{}", algorithm.name, plan.value, text());
-                    assert!(plan.bound >= value * (1.0 - SLACK), "{}: {}\n{}", algorithm.name, plan.bound, text());
+                    assert!(plan.value <= *value * (1.0 + SLACK), "{}: {}\n{}", algorithm.name, plan.value, text());
+                    assert!(plan.bound >= *value * (1.0 - SLACK), "{}: {}\n{}", algorithm.name, plan.bound, text());
                 }
                 tally.solved += 1;
             }
-            // Only what looks at everything can tell that there is nothing.
+            // Only exhaustive algorithms can prove infeasibility.
             (Err(Error::Infeasible(_)), None) => {}
-            // Live memory may shrink when a task waits, which trying everything does not.
+            // Live memory may shrink when a task is delayed, which enumeration does not try.
             (Ok(_), None) => assert_eq!(problem.memory_model, MemoryModel::Liveness, "{}", text()),
             (Err(Error::NotFound(message)), _) => {
                 assert!(instance.memory_binds() || best.is_none() || missing_links(problem), "{message}\n{}", text());
@@ -136,7 +143,7 @@ fn examine(problem: &Problem, tally: &mut Tally) {
 }
 
 fn missing_links(problem: &Problem) -> bool {
-    problem.bandwidth.iter().flatten().any(|bandwidth| *bandwidth == Some(0.0))
+    problem.bandwidth.iter().flatten().any(|bandwidth| *bandwidth == Some(BytesPerMicro::ZERO))
 }
 
 fn examine_many(count: usize, size: &Size, seed: u64) -> Tally {
@@ -170,12 +177,12 @@ fn queues() {
     assert!(tally.solved > 250, "{} solved", tally.solved);
 }
 
-/// Changes one thing about one launch.
+/// Changes one property of one launch.
 fn disturb(batches: &mut Vec<Batch>, problem: &Problem, random: &mut Random) {
     let place = random.below(batches.len());
     let other = random.below(batches.len());
     match random.below(if problem.inputs > 1 { 7 } else { 3 }) {
-        0 | 1 => batches[place].start += [-3.0, -1.0, -0.25, 0.25, 1.0, 3.0][random.below(6)],
+        0 | 1 => batches[place].start += Micros([-3.0, -1.0, -0.25, 0.25, 1.0, 3.0][random.below(6)]),
         2 => batches[place].device = random.below(problem.devices.len()),
         3 => drop(batches.swap_remove(place)),
         4 => drop(batches[place].inputs.pop()),
@@ -206,19 +213,19 @@ fn disturbed_plans() {
                 }
             }
             let expected = naive::is_schedule(&problem, &batches) && fits_statically(&problem, &batches);
-            // Launches that are not there have no place in a plan for one input.
+            // A plan for one input has exactly one launch per node.
             if problem.inputs == 1 && batches.len() != problem.nodes.len() {
                 continue;
             }
-            let makespan = if expected { makespan(&problem, &batches) } else { 1.0 };
+            let makespan = if expected { makespan(&problem, &batches) } else { Micros(1.0) };
             let schedule = schedule(&problem, &batches, makespan);
-            let plan = Plan::new(&problem, "disturbed", schedule, Bound::new(0.0, "nothing"));
+            let plan = Plan::new(&problem, "disturbed", schedule, Bound::none());
             let verified = verify(&problem, &plan);
             if expected {
                 assert_eq!(verified, Ok(makespan), "{}{}", problem.write(), plan.write());
                 held += 1;
             } else {
-                // What it takes is not computed, so that it is off is not what is wrong.
+                // The value is not recomputed for such a plan, so it is not among the findings.
                 let Err(Error::Plan(findings)) = verified else { panic!("{}{}", problem.write(), plan.write()) };
                 let stated = ["value", "makespan", "gap"];
                 assert!(findings.iter().any(|finding| !stated.contains(&finding.place.as_str())), "{findings:?}");
@@ -229,9 +236,9 @@ fn disturbed_plans() {
     assert!(held > 350 && broken > 1500, "{held} held, {broken} broken");
 }
 
-/// The instance and the verifier each have an idea of what is alive at once: the same.
+/// The instance and the verifier compute peak memory independently, with equal results.
 #[test]
-fn what_is_alive_at_once() {
+fn peak_memory() {
     let mut random = Random::new(6);
     let mut compared = 0;
     while compared < 600 {
@@ -248,18 +255,18 @@ fn what_is_alive_at_once() {
             _ => panic!("neither latency nor batch"),
         };
         let device = random.below(held.len());
-        let mut holds = |memory: f64| {
+        let mut holds = |memory: Bytes| {
             problem.devices[device].memory = Some(memory);
             plan.problem = problem.hash();
             verify(&problem, &plan).is_ok()
         };
         assert!(holds(held[device]));
-        assert!(held[device] == 0.0 || !holds(held[device] - 0.5));
+        assert!(held[device] == Bytes::ZERO || !holds(held[device] - Bytes(0.5)));
         compared += 1;
     }
 }
 
-/// Too large to try everything: plans hold, or there is a reason, and no bound is above any of them.
+/// Too large for enumeration: plans are valid, or there is a reason, and no bound is above any of them.
 #[test]
 fn larger_problems() {
     divi_papers::register();

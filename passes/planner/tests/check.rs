@@ -1,8 +1,8 @@
-//! Problems that are wrong are refused, and the message says where and why.
+//! Malformed problems are rejected with a message that names the place and the reason.
 
 use divi_planner::{Error, Problem};
 
-/// Two devices, three tasks in a row; each test replaces a piece of it.
+/// Two devices, three tasks in a chain; each test replaces a part of it.
 const PROBLEM: &str = r#"{"format":"divi-problem/1","name":"row","L":1,
 "devices":[{"id":0,"name":"cpu","memory":null,"batch_sizes":[1]},{"id":1,"name":"gpu","memory":1000,"batch_sizes":[1]}],
 "bandwidth":[[null,10],[20,null]],
@@ -44,7 +44,7 @@ fn the_host_is_a_device() {
     assert_eq!(message(&[(place, &text)]), "nothing is wrong");
 }
 
-/// The text of problems whose host is the one that a file without it has stays the same.
+/// The text of a problem with the default host stays the same.
 #[test]
 fn the_host_is_written_where_names_do_not_say_it() {
     let mut problem = Problem::read(PROBLEM).unwrap();
@@ -62,8 +62,11 @@ fn the_host_is_written_where_names_do_not_say_it() {
 }
 
 #[test]
-fn text_that_is_no_problem() {
+fn malformed_text() {
     refuses(&[("divi-problem/1", "divi-problem/9")], "not divi-problem/1: format: unknown variant `divi-problem/9`");
+    let newer = ("\"format\":\"divi-problem/1\"", "\"fleet\":[],\"format\":\"divi-problem/2\"");
+    refuses(&[newer], "not divi-problem/1: format: unknown variant `divi-problem/2`, expected `divi-problem/1`");
+    refuses(&[newer, ("divi-problem/2", "divi-problem/1")], "fleet: unknown field `fleet`");
     refuses(&[("\"weight\":4", "\"weight\":\"4\"")], "not divi-problem/1: nodes[1].weight: invalid type: string \"4\"");
     refuses(&[("\"weight\":4", "\"weihgt\":4")], "nodes[1].weihgt: unknown field `weihgt`");
     refuses(&[("\"weight\":4,", "")], "nodes[1]: missing field `weight`");
@@ -86,8 +89,8 @@ fn text_that_is_no_problem() {
     let deep = format!("\"meta\":{}", "[".repeat(500));
     let shown = message(&[("\"L\":1", &deep)]);
     assert!(shown.contains("recursion limit") && shown.len() < 250, "{shown}");
-    refuses(&[("{\"1\":[9,4]}", "{\"one\":[9,4]}")], "nodes[1].time: batch size \"one\" is no positive whole number");
-    refuses(&[("{\"1\":[9,4]}", "{\"1\":[9,4],\"1\":[9,4]}")], "nodes[1].time: batch size 1 is there twice");
+    refuses(&[("{\"1\":[9,4]}", "{\"one\":[9,4]}")], "nodes[1].time: batch size \"one\" is not a positive integer");
+    refuses(&[("{\"1\":[9,4]}", "{\"1\":[9,4],\"1\":[9,4]}")], "nodes[1].time: duplicate batch size 1");
     refuses(&[("\"L\":1", "\"L\":-1")], "L: invalid value: integer `-1`");
     refuses(&[("\"L\":1", "\"contention\":\"some\"")], "contention: unknown variant `some`");
     assert!(matches!(Problem::read(""), Err(Error::Format { .. })));
@@ -110,7 +113,7 @@ fn devices_and_links() {
     refuses(&[("\"L\":1", "\"bus\":[[null,\"p\"]]")], "bus: has 1 rows, but there are 2 devices");
     refuses(
         &[("[[null,10],[20,null]]", "[[null,1e-30],[20,null]]")],
-        "bandwidth[0][1]: 1e-30 is absurdly small; 0 means that",
+        "bandwidth[0][1]: 1e-30 is too small; 0 means that",
     );
     refuses(&[("\"L\":1", "\"L\":0")], "L: 0 queued inputs; at least 1");
 }
@@ -121,7 +124,7 @@ fn nodes() {
     refuses(&[("[9,4]", "[9,-4]")], "node 1 (work): time[\"1\"][1] -4 is negative");
     refuses(&[("[9,4]", "[9,4,4]")], "node 1 (work): time[\"1\"] has 3 entries, but there are 2 devices");
     refuses(&[("[9,4]", "[1e999,4]")], "number out of range");
-    refuses(&[("[9,4]", "[9,1e200]")], "node 1 (work): time[\"1\"][1] 1e200 is absurdly large");
+    refuses(&[("[9,4]", "[9,1e200]")], "node 1 (work): time[\"1\"][1] 1e200 is too large");
     refuses(&[("\"weight\":4", "\"weight\":-4")], "node 1 (work): weight -4 is negative");
     refuses(&[("{\"1\":[9,4]}", "{\"2\":[9,4]}")], "node 1 (work): has no times for batches of 1, which cpu takes");
     refuses(&[("[9,4]", "[null,null]")], "node 1 (work): no device supports it");
@@ -141,10 +144,13 @@ fn nodes() {
 #[test]
 fn edges() {
     refuses(&[("[1,2]]", "[1,9]]")], "edges[1]: [1, 9]: there is no node 9; there are 3");
-    refuses(&[("[1,2]]", "[0,1]]")], "edges[1]: [0, 1]: is there twice");
+    refuses(&[("[1,2]]", "[0,1]]")], "edges[1]: [0, 1]: duplicate edge");
     refuses(&[("[1,2]]", "[1,1]]")], "edges[1]: [1, 1]: a node cannot wait for itself");
-    refuses(&[("[1,2]]", "[1,2],[2,0]]")], "in a circle: node 0 (in) -> node 1 (work) -> node 2 -> node 0 (in)");
-    refuses(&[("[1,2]]", "[1,2],[2,1]]")], "in a circle: node 1 (work) -> node 2 -> node 1 (work)");
+    refuses(
+        &[("[1,2]]", "[1,2],[2,0]]")],
+        "the task graph has a cycle: node 0 (in) -> node 1 (work) -> node 2 -> node 0 (in)",
+    );
+    refuses(&[("[1,2]]", "[1,2],[2,1]]")], "the task graph has a cycle: node 1 (work) -> node 2 -> node 1 (work)");
     refuses(&[("\"edges\"", "\"tensors\":[],\"edges\"")], "tensors: replaces edges, but both are there");
     let tensors = |list: &str| -> Vec<(&'static str, String)> {
         vec![("\"edges\":[[0,1],[1,2]]", format!("\"tensors\":{list}"))]
@@ -160,7 +166,7 @@ fn edges() {
 }
 
 #[test]
-fn placements_that_cannot_be() {
+fn infeasible_placements() {
     refuses(
         &[("[[null,10],[20,null]]", "[[null,0],[20,null]]"), ("[9,4]", "[null,4]")],
         "edge [0, 1]: no link leads from where node 0 (in) may run (cpu) to where node 1 (work) may run (gpu)",
@@ -170,11 +176,11 @@ fn placements_that_cannot_be() {
         "colocate: tasks that share a device have none in common: node 0 (in) on cpu; node 1 (work) on gpu",
     );
     refuses(&[("\"edges\"", "\"colocate\":[[0,5]],\"edges\"")], "colocate[0]: there is no node 5; there are 3");
-    refuses(&[("\"edges\"", "\"colocate\":[[0,1,0]],\"edges\"")], "colocate[0]: node 0 is there twice");
+    refuses(&[("\"edges\"", "\"colocate\":[[0,1,0]],\"edges\"")], "colocate[0]: duplicate node 0");
 }
 
 #[test]
-fn memory_that_cannot_do() {
+fn insufficient_memory() {
     refuses(
         &[("\"memory\":null", "\"memory\":5")],
         "device 0 (cpu): tasks that can run nowhere else need 6 bytes, it has 5 bytes: 1 byte short; node 0 (in) alone needs 6 bytes of it",
@@ -187,7 +193,7 @@ fn memory_that_cannot_do() {
         &[("\"memory\":null", "\"memory\":6"), ("\"memory\":1000", "\"memory\":20")],
         "devices: the tasks need 38 bytes, all devices together have 26 bytes: 12 bytes short",
     );
-    // With liveness, operands and results come and go.
+    // With liveness, operands and results are not resident all the time.
     let liveness = ("\"L\":1", "\"memory_model\":\"liveness\"");
     assert_eq!(
         message(&[liveness, ("\"memory\":null", "\"memory\":6"), ("\"memory\":1000", "\"memory\":20")]),
@@ -196,12 +202,12 @@ fn memory_that_cannot_do() {
 }
 
 #[test]
-fn queues_that_cannot_be_cut() {
+fn queues_that_cannot_be_split() {
     let sizes = ("\"batch_sizes\":[1]", "\"batch_sizes\":[1,2]");
     let queue = ("\"L\":1", "\"L\":3");
     refuses(&[queue, sizes, sizes], "node 0 (in): has no times for batches of 2, which cpu takes");
     refuses(&[queue], "node 0 (in): 3 inputs cannot be cut into one batch a device: cpu takes [1] (batch_sizes)");
-    // What a task does not run in does not count: the first has the cpu alone, the last only batches of one.
+    // Unsupported sizes do not count: the first task only runs on the cpu, the last only in batches of one.
     let times = [("[5,null]}", "[5,null],\"2\":[6,null]}"), ("[9,4]}", "[9,4],\"2\":[9,null]}")];
     let last = ("[7,6]}", "[7,6],\"2\":[null,null]}");
     refuses(
@@ -255,10 +261,7 @@ fn edge_networks() {
     refuses_view("\"rate\":[1,2] -> \"rate\":[]", "edge.rate: is empty, so nothing can run");
     refuses_view("[1,null] -> [1]", "edge.bandwidth: is not 2 by 2, though there are 2 rates");
     refuses_view("[1,null] -> [-1,null]", "edge.bandwidth[1][0]: -1 is negative");
-    refuses_view(
-        "[1,null] -> [1e-30,null]",
-        "edge.bandwidth[1][0]: 1e-30 is absurdly small; 0 means that there is no link",
-    );
+    refuses_view("[1,null] -> [1e-30,null]", "edge.bandwidth[1][0]: 1e-30 is too small; 0 means that there is no link");
     refuses_view("[4,5] -> [4]", "edge.edge_bytes: has 1 entries, but there are 2 edges");
     refuses_view("[4,5] -> [4,5],\"threads\":[1]", "edge.threads: has 1 entries, but there are 2 rates");
     refuses_view("[4,5] -> [4,5],\"threads\":[1,0]", "edge.threads[1]: 0 threads run nothing; leave the machine out");
@@ -270,7 +273,7 @@ fn edge_networks() {
         &[(old, &new), ("\"edges\":[[0,1],[1,2]]", "\"tensors\":[]")],
         "edge.edge_bytes: is what edges move, but the problem has tensors; write them as edges",
     );
-    // What it says is written, read and hashed.
+    // All keys are written, read and hashed.
     let (old, new) = view("[4,5] -> [4,5],\"splits\":3,\"threads\":[1,2],\"pin\":[null,1,0]");
     let problem = Problem::read(&PROBLEM.replacen(old, &new, 1)).unwrap();
     assert_eq!(Problem::read(&problem.write()).as_ref(), Ok(&problem));
@@ -279,7 +282,7 @@ fn edge_networks() {
 }
 
 #[test]
-fn everything_wrong_is_listed() {
+fn all_findings_are_listed() {
     let message = message(&[("\"weight\":4", "\"weight\":-4"), ("[7,6]", "[7,-6]"), ("[1,2]]", "[1,9]]")]);
     assert_eq!(message.lines().count(), 4, "{message}");
 }

@@ -1,4 +1,5 @@
-//! Cold starts: plans of small problems against trying every place, way and order; and copies that do not hold are refused.
+//! Cold starts: plans of small problems against enumeration of all placements, parameter sources and orders; invalid
+//! copies are rejected.
 
 #[path = "small/flows.rs"]
 mod flows;
@@ -10,6 +11,7 @@ mod refusal;
 use divi_planner::plan::{Limit, Schedule};
 use divi_planner::problem::{Cold, Contention, MemoryModel};
 use divi_planner::random::Random;
+use divi_planner::units::{Bytes, BytesPerMicro, Micros};
 use divi_planner::{Error, Objective, Options, Plan, Problem, solve, verify};
 use flows::{On, Step, least_shared};
 use random_problem::{Size, problem};
@@ -21,7 +23,7 @@ fn options(iterations: u64) -> Options {
     Options { limit: Some(Limit::Iterations(iterations)), ..Options::default() }
 }
 
-/// Parameters with the first device; some still elsewhere, some that can be read from afar.
+/// Generates a problem with parameters on the first device; some are resident elsewhere, some can be read remotely.
 fn cold(size: &Size, random: &mut Random) -> Problem {
     let mut problem = problem(size, random);
     problem.memory_model = MemoryModel::Static;
@@ -31,9 +33,9 @@ fn cold(size: &Size, random: &mut Random) -> Problem {
     problem.bus = Some((0..devices).map(|_| (0..devices).map(|_| name(random)).collect()).collect());
     let direct = |node: usize, random: &mut Random| {
         let time = |device: usize, random: &mut Random| {
-            let linked = device == 0 || problem.bandwidth[0][device] != Some(0.0);
+            let linked = device == 0 || problem.bandwidth[0][device] != Some(BytesPerMicro::ZERO);
             let own = problem.nodes[node].time[&1][device].filter(|_| linked && random.chance(0.7))?;
-            Some(own + random.below(12) as f64)
+            Some(own + Micros(random.below(12) as f64))
         };
         random.chance(0.6).then(|| (0..devices).map(|device| time(device, random)).collect())
     };
@@ -49,13 +51,13 @@ fn cold(size: &Size, random: &mut Random) -> Problem {
     problem
 }
 
-/// Something that takes time, on a device, on a bus, or on both.
+/// Operation that takes time on a device, on a bus, or on both.
 #[derive(Clone)]
 struct Op {
     on: Vec<String>,
-    /// With the latency of what moves.
-    time: f64,
-    latency: f64,
+    /// Includes the latency of a transfer.
+    time: Micros,
+    latency: Micros,
     after: Vec<usize>,
 }
 
@@ -70,13 +72,13 @@ enum Way {
 struct Everything<'a> {
     problem: &'a Problem,
     cold: &'a Cold,
-    best: f64,
+    best: Micros,
 }
 
 impl Everything<'_> {
     fn ways(&self, node: usize, device: usize) -> Vec<Way> {
         let of = &self.problem.nodes[node];
-        if of.weight == 0.0 || self.cold.is_there(node, device) {
+        if of.weight == Bytes::ZERO || self.cold.is_there(node, device) {
             return vec![Way::There];
         }
         let devices = 1..self.problem.devices.len();
@@ -117,14 +119,14 @@ impl Everything<'_> {
     fn fits(&self, chosen: &[(usize, Way)]) -> bool {
         let results = self.problem.output_bytes();
         self.problem.devices.iter().all(|device| {
-            let mut held = 0.0;
+            let mut held = Bytes::ZERO;
             for (node, (on, way)) in chosen.iter().enumerate() {
                 let of = &self.problem.nodes[node];
                 if *on == device.id {
-                    held += of.input + results[node] + if *way == Way::Direct { 0.0 } else { of.weight };
+                    held += of.input + results[node] + if *way == Way::Direct { Bytes::ZERO } else { of.weight };
                 }
                 let is_there = self.cold.is_there(node, device.id);
-                held += if *way == Way::Via(device.id) && !is_there { of.weight } else { 0.0 };
+                held += if *way == Way::Via(device.id) && !is_there { of.weight } else { Bytes::ZERO };
             }
             device.memory.is_none_or(|memory| held <= memory)
         })
@@ -135,14 +137,19 @@ impl Everything<'_> {
         rows.and_then(|rows| rows[from][to].clone()).map(|name| format!("bus {name}")).into_iter().collect()
     }
 
-    /// Something that moves after something else; none without a link.
-    fn moved(&self, from: usize, to: usize, bytes: f64, after: Vec<usize>) -> Option<Op> {
-        let bandwidth = self.problem.bandwidth[from][to].unwrap_or(f64::INFINITY);
-        let latency = self.problem.link_latency.as_ref().and_then(|rows| rows[from][to]).unwrap_or(0.0);
-        (bandwidth > 0.0).then(|| Op { on: self.bus(from, to), time: bytes / bandwidth + latency, latency, after })
+    /// Returns a transfer after other operations; `None` without a link.
+    fn moved(&self, from: usize, to: usize, bytes: Bytes, after: Vec<usize>) -> Option<Op> {
+        let bandwidth = self.problem.bandwidth[from][to].unwrap_or(BytesPerMicro::INFINITY);
+        let latency = self.problem.link_latency.as_ref().and_then(|rows| rows[from][to]).unwrap_or_default();
+        (bandwidth > BytesPerMicro::ZERO).then(|| Op {
+            on: self.bus(from, to),
+            time: bytes / bandwidth + latency,
+            latency,
+            after,
+        })
     }
 
-    /// First one operation a node, then transfers and copies; none where a link is missing.
+    /// Returns one operation per node, then transfers and copies; `None` if a link is missing.
     fn ops(&self, chosen: &[(usize, Way)]) -> Option<Vec<Op>> {
         let host = self.cold.host;
         let mut ops: Vec<Op> = Vec::new();
@@ -153,7 +160,7 @@ impl Everything<'_> {
             if direct.is_some() {
                 on.extend(self.bus(host, *device));
             }
-            ops.push(Op { on, time, latency: 0.0, after: Vec::new() });
+            ops.push(Op { on, time, latency: Micros::ZERO, after: Vec::new() });
         }
         for tensor in self.problem.all_tensors() {
             let home = chosen[tensor.from].0;
@@ -189,8 +196,8 @@ impl Everything<'_> {
         Some(ops)
     }
 
-    fn order(&mut self, ops: &[Op], ends: &mut Vec<Option<f64>>, free: &mut Vec<(String, f64)>) {
-        let so_far = ends.iter().flatten().copied().fold(0.0, f64::max);
+    fn order(&mut self, ops: &[Op], ends: &mut Vec<Option<Micros>>, free: &mut Vec<(String, Micros)>) {
+        let so_far = ends.iter().flatten().copied().fold(Micros::ZERO, Micros::max);
         if so_far >= self.best {
             return;
         }
@@ -203,10 +210,13 @@ impl Everything<'_> {
             if ends[next].is_some() || op.after.iter().any(|other| ends[*other].is_none()) {
                 continue;
             }
-            let ready = op.after.iter().filter_map(|other| ends[*other]).fold(0.0, f64::max);
-            let on =
-                if op.time > 0.0 || op.on.iter().any(|name| name.starts_with("device")) { &op.on[..] } else { &[] };
-            let taken = free.iter().filter(|(name, _)| on.contains(name)).map(|(_, end)| *end).fold(ready, f64::max);
+            let ready = op.after.iter().filter_map(|other| ends[*other]).fold(Micros::ZERO, Micros::max);
+            let on = if op.time > Micros::ZERO || op.on.iter().any(|name| name.starts_with("device")) {
+                &op.on[..]
+            } else {
+                &[]
+            };
+            let taken = free.iter().filter(|(name, _)| on.contains(name)).map(|(_, end)| *end).fold(ready, Micros::max);
             let before = free.len();
             free.extend(on.iter().map(|name| (name.clone(), taken + op.time)));
             ends[next] = Some(taken + op.time);
@@ -217,7 +227,7 @@ impl Everything<'_> {
     }
 }
 
-/// The same where buses are shared: first the launches.
+/// Returns the steps for shared buses: first the launches.
 fn steps(ops: &[Op], chosen: &[(usize, Way)]) -> Vec<Step> {
     let step = |(index, op): (usize, &Op)| {
         let on = match chosen.get(index) {
@@ -229,14 +239,15 @@ fn steps(ops: &[Op], chosen: &[(usize, Way)]) -> Vec<Step> {
     ops.iter().enumerate().map(step).collect()
 }
 
-fn best(problem: &Problem) -> Option<f64> {
+fn best(problem: &Problem) -> Option<Micros> {
     let cold = problem.cold.as_ref()?;
-    let mut everything = Everything { problem, cold, best: f64::INFINITY };
+    let mut everything = Everything { problem, cold, best: Micros::INFINITY };
     everything.place(&mut Vec::new());
     everything.best.is_finite().then_some(everything.best)
 }
 
-/// How many problems were solved, of how many sortinghat found the optimum, and how often something found nothing.
+/// Returns the number of solved problems, of those for which sortinghat found the optimum, and of failures to find a
+/// plan.
 fn examine(count: usize, mut next: impl FnMut() -> Problem) -> (usize, usize, usize) {
     let (mut solved, mut found, mut limited) = (0, 0, 0);
     while solved < count {
@@ -287,9 +298,9 @@ fn shared_buses_against_everything() {
     assert!(limited * 5 <= solved, "{limited} not found of {solved}");
 }
 
-/// Plans with shared buses hold, and are no better than their bounds; problems come back from their text.
+/// Plans with shared buses are valid, and no better than their bounds; problems survive writing and reading.
 #[test]
-fn shared_buses_and_lives() {
+fn shared_buses_and_liveness() {
     let mut random = Random::new(2);
     let mut solved = 0;
     while solved < 25 {
@@ -309,7 +320,7 @@ fn shared_buses_and_lives() {
     }
 }
 
-/// Two tasks in a row with parameters, two devices on one bus and a link of their own.
+/// Two tasks in a chain with parameters, two devices on one bus and a link of their own.
 fn chain(contention: &str) -> Problem {
     let text = r#"{"format":"divi-problem/1","name":"chain","contention":"exclusive",
         "devices":[{"id":0,"name":"cpu0","memory":100},{"id":1,"name":"gpu0","memory":60},{"id":2,"name":"gpu1"}],
@@ -325,22 +336,22 @@ fn chain(contention: &str) -> Problem {
 fn copies_on_one_bus() {
     let problem = chain("exclusive");
     let plan = solve(&problem, Objective::Latency, "sortinghat", &options(2000)).unwrap();
-    // Both copies one after the other: 20 + 30, and b runs; a has run by then.
-    assert_eq!((plan.value, plan.bound, plan.copies.len()), (55.0, plan.bound, 2));
-    assert!(plan.bound >= 49.9, "{}", plan.bound);
+    // Both copies in sequence: 20 + 30, then b runs; a has run by then.
+    assert_eq!((plan.value, plan.bound, plan.copies.len()), (Micros(55.0), plan.bound, 2));
+    assert!(plan.bound >= Micros(49.9), "{}", plan.bound);
     let mut both = plan.clone();
-    let late = both.copies.iter_mut().find(|copy| copy.start > 0.0).unwrap();
-    (late.start, late.end) = (late.start - 5.0, late.end - 5.0);
+    let late = both.copies.iter_mut().find(|copy| copy.start > Micros::ZERO).unwrap();
+    (late.start, late.end) = (late.start - Micros(5.0), late.end - Micros(5.0));
     refuses(&problem, &both, "is on the bus until");
     let mut early = plan.clone();
     let Schedule::Latency { start, .. } = &mut early.schedule else { panic!("a latency plan") };
-    start[1] -= 1.0;
+    start[1] -= Micros(1.0);
     refuses(&problem, &early, "node 1 (b): starts at 49 on device");
     let mut none = plan.clone();
     none.copies.retain(|copy| copy.node == 0);
     refuses(&problem, &none, "but its parameters are not copied there, and it cannot read them from the host");
     let mut short = plan.clone();
-    short.copies[0].end -= 1.0;
+    short.copies[0].end -= Micros(1.0);
     refuses(&problem, &short, "µs");
     let mut twice = plan.clone();
     twice.copies.push(twice.copies[0].clone());
@@ -355,7 +366,7 @@ fn copies_on_one_bus() {
     refuses(&problem, &from_nowhere, "but the host does not copy the parameters there");
     for hostile in [f64::NAN, f64::INFINITY, -1.0] {
         let mut plan = plan.clone();
-        plan.copies[0].start = hostile;
+        plan.copies[0].start = Micros(hostile);
         assert!(verify(&problem, &plan).is_err());
     }
     let mut warm = problem.clone();
@@ -364,45 +375,50 @@ fn copies_on_one_bus() {
     other.problem = warm.hash();
     refuses(&warm, &other, "copies: the problem has no cold start");
     let free = solve(&chain("off"), Objective::Latency, "sortinghat", &options(2000)).unwrap();
-    assert_eq!(free.value, 35.0);
+    assert_eq!(free.value, Micros(35.0));
 }
 
-/// By hand: what is handed on by another device, and what is read from the host.
+/// Constructed plans: a second hop over another device, and parameters that are read from the host.
 #[test]
 fn ways_of_parameters() {
     let problem = chain("shared");
-    let copy = |node, to, via, start, end| divi_planner::plan::Copy { node, to, via, start, end };
-    let schedule = Schedule::Latency { device: vec![1, 1], start: vec![0.0, 33.0], makespan: 38.0 };
+    let copy = |node, to, via, start, end| {
+        let (start, end) = (Micros(start), Micros(end));
+        divi_planner::plan::Copy { node, to, via, start, end }
+    };
+    let schedule =
+        Schedule::Latency { device: vec![1, 1], start: [0.0, 33.0].map(Micros).to_vec(), makespan: Micros(38.0) };
     let mut plan = solve(&problem, Objective::Latency, "heft", &Options::default()).unwrap();
-    (plan.schedule, plan.value, plan.transfers) = (schedule, 38.0, Vec::new());
-    (plan.bound, plan.gap) = (0.0, 1.0);
-    // a reads 20 of its parameters in 22; b's 30 come to the other device, and over from there in 3.
+    (plan.schedule, plan.value, plan.transfers) = (schedule, Micros(38.0), Vec::new());
+    (plan.bound, plan.gap) = (Micros::ZERO, 1.0);
+    // a reads 20 bytes of parameters in 22; b's 30 are copied to the other device, and from there in 3.
     plan.copies = vec![copy(1, 2, None, 0.0, 30.0), copy(1, 1, Some(2), 30.0, 33.0)];
     refuses(
         &problem,
         &plan,
         "bus pcie: what has to flow between 0 and 30 takes 50 µs on a bus of its own: 20 µs too long",
     );
-    let schedule = Schedule::Latency { device: vec![1, 1], start: vec![0.0, 53.0], makespan: 58.0 };
-    (plan.schedule, plan.value) = (schedule, 58.0);
+    let schedule =
+        Schedule::Latency { device: vec![1, 1], start: [0.0, 53.0].map(Micros).to_vec(), makespan: Micros(58.0) };
+    (plan.schedule, plan.value) = (schedule, Micros(58.0));
     plan.copies = vec![copy(1, 2, None, 20.0, 50.0), copy(1, 1, Some(2), 50.0, 53.0)];
-    assert_eq!(verify(&problem, &plan), Ok(58.0));
-    plan.copies[1].start = 49.0;
+    assert_eq!(verify(&problem, &plan), Ok(Micros(58.0)));
+    plan.copies[1].start = Micros(49.0);
     refuses(&problem, &plan, "starts at 49, but device 2 (gpu1) has the parameters at 50");
-    plan.copies[1].start = 50.0;
-    // Read from the host, a's parameters take no room: 10 and 10 and 30 are 50.
+    plan.copies[1].start = Micros(50.0);
+    // Read from the host, a's parameters take no memory: 10 and 10 and 30 are 50.
     let tight = |memory: f64| {
         let (mut problem, mut plan) = (problem.clone(), plan.clone());
-        problem.devices[1].memory = Some(memory);
+        problem.devices[1].memory = Some(Bytes(memory));
         plan.problem = problem.hash();
         verify(&problem, &plan)
     };
-    assert_eq!(tight(50.0), Ok(58.0));
+    assert_eq!(tight(50.0), Ok(Micros(58.0)));
     assert!(tight(49.0).unwrap_err().to_string().contains("device 1 (gpu0): needs 50 bytes, has 49 bytes"));
 }
 
 #[test]
-fn cold_starts_that_make_no_sense() {
+fn invalid_cold_starts() {
     let wrong = |replace: (&str, &str), expected: &str| {
         let text = chain("exclusive").write().replacen(replace.0, replace.1, 1);
         let message = Problem::read(&text).and_then(|problem| divi_planner::check(&problem)).unwrap_err().to_string();
@@ -429,11 +445,11 @@ fn a_second_start_is_warmer() {
     problem.cold = None;
     let cold = problem.cold_start();
     let direct = cold.cold.as_ref().and_then(|cold| cold.direct.clone()).unwrap();
-    assert_eq!(direct[0], Some(vec![None, Some(20.0), Some(20.0)]));
-    // What reads a part of its parameters is as fast as that part comes, or as it works.
-    let lookups = problem.cold_start_reading(0, |node| if node.id == 0 { 7.0 } else { 1.0 });
+    assert_eq!(direct[0], Some(vec![None, Some(Micros(20.0)), Some(Micros(20.0))]));
+    // A task that reads a part of its parameters takes the longer of that transfer and its own time.
+    let lookups = problem.cold_start_reading(0, |node| if node.id == 0 { Bytes(7.0) } else { Bytes(1.0) });
     let direct_of = |node: usize| lookups.cold.as_ref().and_then(|cold| cold.direct_time(node, 1));
-    assert_eq!((direct_of(0), direct_of(1)), (Some(7.0), Some(5.0)));
+    assert_eq!((direct_of(0), direct_of(1)), (Some(Micros(7.0)), Some(Micros(5.0))));
     let mut cold = cold;
     cold.cold = Some(Cold::from_host(0));
     let first = solve(&cold, Objective::Latency, "sortinghat", &options(2000)).unwrap();
@@ -446,7 +462,7 @@ fn a_second_start_is_warmer() {
     assert!(values.windows(2).all(|two| two[0] >= two[1]) && values[3] < values[0], "{values:?}");
 }
 
-/// The last two share a device, on which the first of them alone would fit.
+/// The last two share a device, on which only the first of them would fit.
 #[test]
 fn groups_that_fit_nowhere_but_on_the_host() {
     let problem = Problem::read(

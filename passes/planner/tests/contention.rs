@@ -1,4 +1,4 @@
-//! Buses: plans of small problems against trying everything, with transfers that exclude each other and that share.
+//! Buses: plans of small problems against enumeration, with exclusive and with shared transfers.
 
 #[path = "small/buses.rs"]
 mod buses;
@@ -15,6 +15,7 @@ use buses::{exclusive, shared, tensors};
 use divi_planner::plan::{Limit, Schedule};
 use divi_planner::problem::Contention;
 use divi_planner::random::Random;
+use divi_planner::units::{BytesPerMicro, Micros};
 use divi_planner::{
     Error, Objective, Options, Plan, Problem, Terms, algorithms, solve, timed_anew, verify, verify_under,
 };
@@ -28,7 +29,7 @@ fn options(iterations: u64, contention: Contention) -> Options {
     Options { limit: Some(Limit::Iterations(iterations)), contention: Some(contention), ..Options::default() }
 }
 
-/// A problem without limits on memory, whose links share few buses.
+/// Generates a problem without limits on memory, whose links share few buses.
 fn with_buses(size: &Size, random: &mut Random) -> Problem {
     let mut problem = problem(size, random);
     problem.devices.iter_mut().for_each(|device| device.memory = None);
@@ -43,7 +44,7 @@ struct Tally {
     best: usize,
 }
 
-/// Every algorithm's plan is verified by solve; none is better than the best, no bound above it.
+/// `solve` verifies every plan; none is below the optimum, and no bound above it.
 fn examine(size: &Size, contention: Contention, count: usize, seed: u64) -> Tally {
     divi_papers::register();
     let mut random = Random::new(seed);
@@ -108,23 +109,23 @@ fn queues() {
     examine(&Size { nodes: 2, devices: 2, inputs: 2 }, Contention::Shared, 15, 4);
 }
 
-/// What a pipeline's slowest takes, with devices one after the other in some order.
-fn pipeline_value(problem: &Problem, device: &[usize], overlap: bool) -> f64 {
+/// Returns the bottleneck of a pipeline, with devices in some order.
+fn pipeline_value(problem: &Problem, device: &[usize], overlap: bool) -> Micros {
     let devices = problem.devices.len();
-    let (mut work, mut moving) = (vec![0.0; devices], vec![0.0; devices]);
-    let (mut links, mut buses) = (BTreeMap::<(usize, usize), f64>::new(), BTreeMap::<String, f64>::new());
+    let (mut work, mut moving) = (vec![Micros::ZERO; devices], vec![Micros::ZERO; devices]);
+    let (mut links, mut buses) = (BTreeMap::<(usize, usize), Micros>::new(), BTreeMap::<String, Micros>::new());
     for node in &problem.nodes {
-        work[device[node.id]] += node.time[&1][device[node.id]].unwrap_or(f64::INFINITY);
+        work[device[node.id]] += node.time[&1][device[node.id]].unwrap_or(Micros::INFINITY);
     }
     for (maker, bytes, readers) in tensors(problem) {
         let home = device[maker];
         let mut to: Vec<usize> = readers.iter().map(|reader| device[*reader]).filter(|on| *on != home).collect();
         to.sort_unstable();
         to.dedup();
-        let mut longest = 0.0_f64;
+        let mut longest = Micros::ZERO;
         for to in to {
-            let latency = problem.link_latency.as_ref().and_then(|rows| rows[home][to]).unwrap_or(0.0);
-            let time = bytes / problem.bandwidth[home][to].unwrap_or(f64::INFINITY) + latency;
+            let latency = problem.link_latency.as_ref().and_then(|rows| rows[home][to]).unwrap_or_default();
+            let time = bytes / problem.bandwidth[home][to].unwrap_or(BytesPerMicro::INFINITY) + latency;
             longest = longest.max(time);
             moving[to] += time;
             *links.entry((home, to)).or_default() += time;
@@ -136,7 +137,7 @@ fn pipeline_value(problem: &Problem, device: &[usize], overlap: bool) -> f64 {
     }
     let of_device = |on: usize| if overlap { work[on] } else { work[on] + moving[on] };
     let links = links.into_values().filter(|_| overlap);
-    (0..devices).map(of_device).chain(links).chain(buses.into_values()).fold(0.0, f64::max)
+    (0..devices).map(of_device).chain(links).chain(buses.into_values()).fold(Micros::ZERO, Micros::max)
 }
 
 #[test]
@@ -147,20 +148,24 @@ fn pipelines() {
         let mut problem = with_buses(&Size { nodes: 5, devices: 3, inputs: 1 }, &mut random);
         // Ports have rules of their own.
         for node in &mut problem.nodes {
-            node.time.values_mut().flatten().flatten().for_each(|time| *time += 6.0);
+            node.time.values_mut().flatten().flatten().for_each(|time| *time += Micros(6.0));
             node.pin = None;
             node.output = node.output.map(|bytes| bytes * 3.0);
         }
         problem.colocate = None;
         problem.bus.iter_mut().flatten().flatten().for_each(|name| *name = Some("a".to_owned()));
-        problem.bandwidth.iter_mut().flatten().for_each(|link| *link = link.map(|bandwidth| bandwidth.max(0.5)));
+        problem
+            .bandwidth
+            .iter_mut()
+            .flatten()
+            .for_each(|link| *link = link.map(|bandwidth| bandwidth.max(BytesPerMicro(0.5))));
         let (nodes, devices) = (problem.nodes.len(), problem.devices.len());
         let overlap = random.chance(0.5);
         let edges: Vec<(usize, usize)> = tensors(&problem)
             .iter()
             .flat_map(|(from, _, to)| to.iter().map(|to| (*from, *to)).collect::<Vec<_>>())
             .collect();
-        let mut best = f64::INFINITY;
+        let mut best = Micros::INFINITY;
         for choice in 0..devices.pow(nodes as u32) {
             let device: Vec<usize> = (0..nodes).map(|node| choice / devices.pow(node as u32) % devices).collect();
             let in_turn = |turns: &Vec<usize>| {
@@ -187,7 +192,7 @@ fn pipelines() {
     }
 }
 
-/// Three stages in a row, whose tensors take one bus: 8 and 8, more than any stage or link takes.
+/// Three stages in a chain whose tensors use one bus: 8 and 8, more than any stage or link takes.
 #[test]
 fn pipelines_on_one_bus() {
     let problem = Problem::read(
@@ -205,17 +210,17 @@ fn pipelines_on_one_bus() {
         let options = Options { pipeline_cost: "overlap".parse().ok(), ..options(1000, contention) };
         solve(&problem, Objective::Pipeline, "auto", &options).unwrap()
     };
-    assert_eq!(solved(Contention::Off).value, 10.0);
+    assert_eq!(solved(Contention::Off).value, Micros(10.0));
     for contention in [Contention::Exclusive, Contention::Shared] {
         let plan = solved(contention);
-        assert_eq!((plan.value, plan.contention), (16.0, Some(contention)));
+        assert_eq!((plan.value, plan.contention), (Micros(16.0), Some(contention)));
         let mut off = plan.clone();
         off.contention = None;
         refuses_under(&problem, &off, &Terms::stated_by(&off), "bottleneck: is 16, but the plan takes 10");
     }
 }
 
-/// An option that would do nothing is refused.
+/// An option without effect is rejected.
 #[test]
 fn edge_networks_have_no_buses() {
     let chain = divi_papers::generate::chain(&divi_papers::generate::Chain::default()).expect("a problem");
@@ -225,7 +230,7 @@ fn edge_networks_have_no_buses() {
     assert!(message.contains("contention shared is for links between devices"), "{message}");
 }
 
-/// A fork of two tensors that have to cross the same bus.
+/// A fork of two tensors over the same bus.
 fn fork() -> Problem {
     Problem::read(
         r#"{"format":"divi-problem/1","name":"fork","contention":"exclusive",
@@ -245,10 +250,10 @@ fn transfers_on_one_bus() {
     let problem = fork();
     let plan = solve(&problem, Objective::Latency, "heft", &Options::default()).unwrap();
     // One transfer after the other: 10 + 20 + 20 + 30.
-    assert_eq!((plan.value, plan.transfers.len(), plan.contention), (80.0, 2, Some(Contention::Exclusive)));
+    assert_eq!((plan.value, plan.transfers.len(), plan.contention), (Micros(80.0), 2, Some(Contention::Exclusive)));
     let mut both = plan.clone();
-    both.transfers[1].start = 20.0;
-    both.transfers[1].end = 40.0;
+    both.transfers[1].start = Micros(20.0);
+    both.transfers[1].end = Micros(40.0);
     refuses(
         &problem,
         &both,
@@ -256,10 +261,10 @@ fn transfers_on_one_bus() {
          device 1 (gpu0) is on the bus until 30: 10 µs too early",
     );
     let mut early = plan.clone();
-    (early.transfers[0].start, early.transfers[0].end) = (9.0, 29.0);
+    (early.transfers[0].start, early.transfers[0].end) = (Micros(9.0), Micros(29.0));
     refuses(&problem, &early, "transfers[0]: starts at 9, but its tensor is there at 10: 1 µs too early");
     let mut short = plan.clone();
-    short.transfers[1].start = 31.0;
+    short.transfers[1].start = Micros(31.0);
     refuses(&problem, &short, "transfers[1]: goes from 31 to 50, but takes 20 µs");
     let mut missing = plan.clone();
     missing.transfers.pop();
@@ -273,37 +278,41 @@ fn transfers_on_one_bus() {
     refuses(&problem, &twice, "transfers[2]: tensor 0 goes from device 0 (cpu) to device 1 (gpu0) twice");
     let mut unread = plan.clone();
     unread.transfers[0].tensor = 7;
-    refuses(&problem, &unread, "transfers[0]: nobody needs tensor 7 from device 0 (cpu) on device 1 (gpu0)");
+    refuses(&problem, &unread, "transfers[0]: no task on device 1 (gpu0) reads tensor 7 from device 0 (cpu)");
     let mut late = plan.clone();
     let Schedule::Latency { start, .. } = &mut late.schedule else { panic!("a latency plan") };
-    start[2] = 49.0;
+    start[2] = Micros(49.0);
     refuses(&problem, &late, "node 2: starts at 49 on device 2 (gpu1), but node 0, which it reads, ends at 10");
     for hostile in [f64::NAN, f64::INFINITY, -1.0] {
         let mut plan = plan.clone();
-        plan.transfers[0].start = hostile;
+        plan.transfers[0].start = Micros(hostile);
         assert!(verify(&problem, &plan).is_err());
     }
-    // Without contention both may go at once.
+    // Without contention both transfers run at the same time.
     let free = solve(&problem, Objective::Latency, "heft", &options(0, Contention::Off)).unwrap();
-    assert_eq!((free.value, free.contention), (60.0, Some(Contention::Off)));
+    assert_eq!((free.value, free.contention), (Micros(60.0), Some(Contention::Off)));
 }
 
-/// What a plan that knows of no buses is worth on them.
+/// Value of a plan on buses that it was planned without.
 #[test]
-fn plans_are_timed_anew() {
+fn plans_are_retimed() {
     let problem = fork();
     let mut free = problem.clone();
     free.contention = Contention::Off;
     let plan = solve(&free, Objective::Latency, "auto", &options(100, Contention::Off)).unwrap();
     let anew = timed_anew(&problem, &plan).unwrap();
-    assert_eq!((plan.value, anew.value, anew.transfers.len()), (60.0, 80.0, 2));
-    assert_eq!(verify(&problem, &anew), Ok(80.0));
+    assert_eq!((plan.value, anew.value, anew.transfers.len()), (Micros(60.0), Micros(80.0), 2));
+    assert_eq!(verify(&problem, &anew), Ok(Micros(80.0)));
     assert!(timed_anew(&free, &plan).unwrap_err().to_string().contains("contention or a cold start"));
     let mut other = plan.clone();
-    other.schedule = Schedule::Latency { device: vec![0, 7, 2], start: vec![0.0; 3], makespan: 1.0 };
+    other.schedule = Schedule::Latency { device: vec![0, 7, 2], start: vec![Micros::ZERO; 3], makespan: Micros(1.0) };
     assert!(timed_anew(&problem, &other).unwrap_err().to_string().contains("other nodes, devices or inputs"));
-    // Readers before those that they read from.
-    other.schedule = Schedule::Latency { device: vec![0, 1, 2], start: vec![9.0, 0.0, 0.0], makespan: 39.0 };
+    // Readers precede their producers.
+    other.schedule = Schedule::Latency {
+        device: vec![0, 1, 2],
+        start: [9.0, 0.0, 0.0].map(Micros).to_vec(),
+        makespan: Micros(39.0),
+    };
     assert!(timed_anew(&problem, &other).is_err());
 }
 
@@ -311,19 +320,19 @@ fn plans_are_timed_anew() {
 fn transfers_that_share_a_bus() {
     let problem = fork();
     let plan = solve(&problem, Objective::Latency, "auto", &options(100, Contention::Shared)).unwrap();
-    assert_eq!(plan.value, 80.0);
+    assert_eq!(plan.value, Micros(80.0));
     let shared = Terms::stated_by(&plan);
-    // Both at half the rate: each ends at 50. That is no better, and as good.
+    // Both at half the rate: each ends at 50, with the same makespan.
     let mut halves = plan.clone();
     for transfer in &mut halves.transfers {
-        (transfer.start, transfer.end) = (10.0, 50.0);
+        (transfer.start, transfer.end) = (Micros(10.0), Micros(50.0));
     }
     let Schedule::Latency { start, .. } = &mut halves.schedule else { panic!("a latency plan") };
-    (start[1], start[2]) = (50.0, 50.0);
-    assert_eq!(verify_under(&problem, &halves, &shared), Ok(80.0));
-    halves.transfers[0].end = 40.0;
-    assert_eq!(verify_under(&problem, &halves, &shared), Ok(80.0));
-    halves.transfers[1].end = 49.0;
+    (start[1], start[2]) = (Micros(50.0), Micros(50.0));
+    assert_eq!(verify_under(&problem, &halves, &shared), Ok(Micros(80.0)));
+    halves.transfers[0].end = Micros(40.0);
+    assert_eq!(verify_under(&problem, &halves, &shared), Ok(Micros(80.0)));
+    halves.transfers[1].end = Micros(49.0);
     refuses_under(
         &problem,
         &halves,

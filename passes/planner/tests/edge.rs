@@ -1,4 +1,4 @@
-//! Placements on edge networks, against every placement that there is.
+//! Placements on edge networks, against enumeration of all placements.
 
 #[path = "small/edge_problem.rs"]
 mod edge_problem;
@@ -6,6 +6,7 @@ mod edge_problem;
 use divi_planner::PipelineCost;
 use divi_planner::plan::{Limit, Schedule};
 use divi_planner::random::Random;
+use divi_planner::units::{Bytes, BytesPerMicro, Micros};
 use divi_planner::{Error, Objective, Options, Plan, Problem, Terms, solve, verify_under};
 use edge_problem::{Traits, optimum, period, problem, split_points};
 
@@ -26,9 +27,9 @@ fn planned(problem: &Problem, options: &Options) -> Result<Plan, Error> {
     solve(problem, Objective::Pipeline, ALGORITHM, options)
 }
 
-/// That a plan says what it is; its value and bound.
+/// Verifies a plan; returns its value and bound.
 #[track_caller]
-fn checked(problem: &Problem, plan: &Plan) -> (f64, f64) {
+fn checked(problem: &Problem, plan: &Plan) -> (Micros, Micros) {
     let Schedule::Edge { place, .. } = &plan.schedule else { panic!("a placement on the network") };
     let value = period(problem, place, plan.splits).expect("a placement that may be");
     assert!((value - plan.value).abs() <= SLACK * value, "{value} is not {}", plan.value);
@@ -86,7 +87,7 @@ fn bounds_hold_when_stopped_early() {
 }
 
 #[test]
-fn plans_repeat_themselves_and_say_what_was_asked() {
+fn plans_are_reproducible_and_record_their_options() {
     let mut random = Random::new(5);
     for round in 0..20 {
         let traits = Traits { nodes: 14, machines: 3, even: round % 2 == 0, chained: true, limits: false };
@@ -99,14 +100,14 @@ fn plans_repeat_themselves_and_say_what_was_asked() {
         assert_eq!((plan.splits, plan.limit), (Some(round), limit));
         let Schedule::Edge { place, .. } = &plan.schedule else { panic!("a placement on the network") };
         assert!(split_points(&problem, place) <= round as usize);
-        // Where no algorithm is asked for, this is what runs.
+        // `auto` runs the same algorithm.
         let auto = solve(&problem, Objective::Pipeline, "auto", &options).unwrap();
         assert_eq!((auto.value, auto.schedule), (plan.value, plan.schedule));
     }
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn invalid_options_are_rejected() {
     let traits = Traits { nodes: 4, machines: 2, even: true, chained: true, limits: false };
     let mut problem = problem(traits, &mut Random::new(6));
     let says = |problem: &Problem, algorithm: &str, options: Options| {
@@ -121,7 +122,7 @@ fn what_makes_no_sense_is_refused() {
     let latency = solve(&problem, Objective::Latency, "heft", &Options { splits, ..Options::default() });
     assert_eq!(latency.unwrap_err().to_string(), "a number of split points is for objective pipeline, not latency");
     problem.edge.as_mut().unwrap().pin = Some(vec![Some(0), None, None, Some(1)]);
-    problem.edge.as_mut().unwrap().bandwidth = vec![vec![Some(0.0); 2]; 2];
+    problem.edge.as_mut().unwrap().bandwidth = vec![vec![Some(BytesPerMicro::ZERO); 2]; 2];
     let nowhere = says(&problem, ALGORITHM, Options::default());
     assert_eq!(
         nowhere,
@@ -131,16 +132,16 @@ fn what_makes_no_sense_is_refused() {
     assert_eq!(says(&problem, "auto", Options { splits, ..Options::default() }), elsewhere);
 }
 
-/// One thread a machine is one run of layers each: what is better with several is no longer possible.
+/// One thread per machine is one run of layers each, which excludes better placements with several.
 #[test]
 fn several_threads_are_better_than_one() {
     let traits = Traits { nodes: 3, machines: 2, even: true, chained: true, limits: false };
     let mut problem = problem(traits, &mut Random::new(7));
     problem.edges = Some(vec![(0, 1), (1, 2)]);
     let view = problem.edge.as_mut().unwrap();
-    (view.flops, view.rate, view.edge_bytes) = (vec![4.0, 10.0, 4.0], vec![1.0; 2], vec![1.0; 2]);
-    (view.bandwidth, view.splits) = (vec![vec![Some(1.0); 2]; 2], None);
-    assert_eq!(planned(&problem, &Options::default()).unwrap().value, 10.0);
+    (view.flops, view.rate, view.edge_bytes) = (vec![4.0, 10.0, 4.0], vec![1.0; 2], vec![Bytes(1.0); 2]);
+    (view.bandwidth, view.splits) = (vec![vec![Some(BytesPerMicro(1.0)); 2]; 2], None);
+    assert_eq!(planned(&problem, &Options::default()).unwrap().value, Micros(10.0));
     problem.edge.as_mut().unwrap().threads = Some(vec![1, 1]);
-    assert_eq!(planned(&problem, &Options::default()).unwrap().value, 14.0);
+    assert_eq!(planned(&problem, &Options::default()).unwrap().value, Micros(14.0));
 }

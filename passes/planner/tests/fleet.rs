@@ -1,4 +1,4 @@
-//! Pipelines on devices of their own, against every pipeline that there is.
+//! Pipelines on devices, against enumeration of all pipelines.
 
 #[path = "small/random_problem.rs"]
 mod random_problem;
@@ -7,12 +7,13 @@ use divi_planner::PipelineCost;
 use divi_planner::plan::{Limit, Proof, Schedule};
 use divi_planner::problem::Tensor;
 use divi_planner::random::Random;
+use divi_planner::units::{Bytes, BytesPerMicro, Micros};
 use divi_planner::{Error, Objective, Options, Plan, Problem, Terms, solve, verify_under};
 use random_problem::{Size, problem};
 
 const SLACK: f64 = 1e-6;
 
-/// What is asked for.
+/// Options of a request.
 struct Asked {
     k: usize,
     cost: PipelineCost,
@@ -31,12 +32,12 @@ impl Asked {
     }
 }
 
-/// What the slowest device or link takes when tasks are so placed; none where they cannot be.
-fn value(problem: &Problem, device: &[usize], cost: PipelineCost) -> Option<f64> {
+/// Returns the time of the slowest device or link of a placement; `None` if the placement is invalid.
+fn value(problem: &Problem, device: &[usize], cost: PipelineCost) -> Option<Micros> {
     let devices = problem.devices.len();
-    let (mut compute, mut moving) = (vec![0.0; devices], vec![0.0; devices]);
-    let mut links = vec![vec![0.0; devices]; devices];
-    let mut held = vec![0.0; devices];
+    let (mut compute, mut moving) = (vec![Micros::ZERO; devices], vec![Micros::ZERO; devices]);
+    let mut links = vec![vec![Micros::ZERO; devices]; devices];
+    let mut held = vec![Bytes::ZERO; devices];
     let tensors: Vec<Tensor> = problem.all_tensors();
     for node in &problem.nodes {
         let on = device[node.id];
@@ -53,13 +54,13 @@ fn value(problem: &Problem, device: &[usize], cost: PipelineCost) -> Option<f64>
     }
     for tensor in tensors {
         let home = device[tensor.from];
-        let mut longest: f64 = 0.0;
+        let mut longest = Micros::ZERO;
         for to in (0..devices).filter(|to| *to != home && tensor.to.iter().any(|reader| device[*reader] == *to)) {
-            let bandwidth = problem.bandwidth[home][to].unwrap_or(f64::INFINITY);
-            if bandwidth == 0.0 {
+            let bandwidth = problem.bandwidth[home][to].unwrap_or(BytesPerMicro::INFINITY);
+            if bandwidth == BytesPerMicro::ZERO {
                 return None;
             }
-            let latency = problem.link_latency.as_ref().and_then(|latency| latency[home][to]).unwrap_or(0.0);
+            let latency = problem.link_latency.as_ref().and_then(|latency| latency[home][to]).unwrap_or_default();
             let way = tensor.bytes / bandwidth + latency;
             longest = longest.max(way);
             moving[to] += way;
@@ -68,20 +69,20 @@ fn value(problem: &Problem, device: &[usize], cost: PipelineCost) -> Option<f64>
         moving[home] += longest;
     }
     Some(match cost {
-        PipelineCost::Serial => compute.iter().zip(moving).map(|(a, b)| a + b).fold(0.0, f64::max),
-        PipelineCost::Overlap => compute.into_iter().chain(links.into_iter().flatten()).fold(0.0, f64::max),
+        PipelineCost::Serial => compute.iter().zip(moving).map(|(a, b)| *a + b).fold(Micros::ZERO, Micros::max),
+        PipelineCost::Overlap => compute.into_iter().chain(links.into_iter().flatten()).fold(Micros::ZERO, Micros::max),
     })
 }
 
-/// Whether a node only brings an input, or takes an output.
+/// Returns true if a node only provides an input, or takes an output.
 fn is_port(problem: &Problem, node: usize) -> bool {
     let tensors = problem.all_tensors();
     let makes = tensors.iter().any(|tensor| tensor.from == node && !tensor.to.is_empty());
     let reads = tensors.iter().any(|tensor| tensor.to.contains(&node));
-    !(makes && reads) && problem.nodes[node].time[&1].iter().flatten().all(|time| *time == 0.0)
+    !(makes && reads) && problem.nodes[node].time[&1].iter().flatten().all(|time| *time == Micros::ZERO)
 }
 
-/// Whether tasks that are so placed can be in at most k stages, one a device unless devices are shared.
+/// Returns true if a placement can be divided into at most k stages, one per device unless devices are shared.
 fn has_stages(problem: &Problem, device: &[usize], asked: &Asked) -> bool {
     let k = asked.k;
     let working: Vec<usize> = (0..device.len()).filter(|node| !is_port(problem, *node)).collect();
@@ -101,10 +102,10 @@ fn has_stages(problem: &Problem, device: &[usize], asked: &Asked) -> bool {
     })
 }
 
-/// The least value of all pipelines.
-fn optimum(problem: &Problem, asked: &Asked) -> Option<f64> {
+/// Returns the least value of all pipelines.
+fn optimum(problem: &Problem, asked: &Asked) -> Option<Micros> {
     let (nodes, devices) = (problem.nodes.len(), problem.devices.len());
-    let mut best: Option<f64> = None;
+    let mut best: Option<Micros> = None;
     for code in 0..devices.pow(nodes as u32) {
         let device: Vec<usize> = (0..nodes).map(|node| code / devices.pow(node as u32) % devices).collect();
         let Some(value) = value(problem, &device, asked.cost) else { continue };
@@ -115,7 +116,7 @@ fn optimum(problem: &Problem, asked: &Asked) -> Option<f64> {
     best
 }
 
-/// Some of a problem's first and last tasks become inputs and outputs, a few of them where they have to be.
+/// Turns some of a problem's first and last tasks into inputs and outputs, a few of them pinned.
 fn add_ports(problem: &mut Problem, random: &mut Random) {
     for node in 0..problem.nodes.len() {
         let tensors = problem.all_tensors();
@@ -123,14 +124,14 @@ fn add_ports(problem: &mut Problem, random: &mut Random) {
         let reads = tensors.iter().any(|tensor| tensor.to.contains(&node));
         if !(makes && reads) && random.chance(0.5) {
             let times = problem.nodes[node].time.values_mut();
-            times.flatten().flatten().for_each(|time| *time = 0.0);
+            times.flatten().flatten().for_each(|time| *time = Micros::ZERO);
             let first = problem.nodes[node].time[&1].iter().position(Option::is_some);
             problem.nodes[node].pin = first.filter(|_| random.chance(0.5));
         }
     }
 }
 
-/// Problems small enough to look at every pipeline, with what is asked for.
+/// Generates a problem that is small enough to enumerate all pipelines, with options.
 fn small(random: &mut Random, round: usize) -> (Problem, Asked) {
     let mut problem = problem(&Size { nodes: 5, devices: 3, inputs: 1 }, random);
     if random.chance(0.6) {
@@ -140,12 +141,12 @@ fn small(random: &mut Random, round: usize) -> (Problem, Asked) {
         problem.colocate = Some(vec![random.sample(problem.nodes.len(), 2)]);
     }
     if random.chance(0.3) {
-        // Equal devices, but for what is pinned.
+        // Equal devices, except for pins.
         for times in problem.nodes.iter_mut().flat_map(|node| node.time.values_mut()) {
             let first = times.iter().flatten().next().copied();
             times.fill(first);
         }
-        problem.bandwidth.iter_mut().flatten().flatten().for_each(|bandwidth| *bandwidth = 2.0);
+        problem.bandwidth.iter_mut().flatten().flatten().for_each(|bandwidth| *bandwidth = BytesPerMicro(2.0));
         problem.link_latency = None;
     }
     let asked = Asked { k: 1 + random.below(3), cost: PipelineCost::ALL[round % 2], shared: random.chance(0.3) };
@@ -189,7 +190,7 @@ fn small_pipelines_on_devices_are_mostly_the_best() {
     }
 }
 
-/// However many stages a device has, and in whatever order: only where tasks are counts.
+/// The number and order of a device's stages do not matter, only the placement.
 #[test]
 fn branch_and_bound_finds_the_best_placement_on_shared_devices() {
     let mut random = Random::new(14);
@@ -201,7 +202,7 @@ fn branch_and_bound_finds_the_best_placement_on_shared_devices() {
         let values =
             (0..devices.pow(nodes as u32)).filter_map(|code| value(&problem, &place(code), PipelineCost::Overlap));
         let asked = Options { pipeline_cost: Some(PipelineCost::Overlap), shared_devices: true, ..Options::default() };
-        match (values.min_by(f64::total_cmp), solve(&problem, Objective::Pipeline, "branch-and-bound", &asked)) {
+        match (values.min_by(Micros::total_cmp), solve(&problem, Objective::Pipeline, "branch-and-bound", &asked)) {
             (Some(best), Ok(plan)) => {
                 let read = Plan::read(&plan.write()).unwrap();
                 assert!(verify_under(&problem, &read, &Terms::stated_by(&read)).is_ok());
@@ -222,10 +223,10 @@ fn branch_and_bound_finds_the_best_placement_on_shared_devices() {
     assert!(says(&counted).contains("has no limit on stages or split points"));
 }
 
-/// Two values on the first device, of which one is read twice: whether it has moved already makes a difference to the last
-/// task, though all loads are the same.
+/// Two values on the first device, of which one is read twice: the last task depends on whether it has been transferred
+/// already, though all loads are the same.
 #[test]
-fn what_has_moved_already_counts() {
+fn transferred_values_count() {
     let text = r#"{"format":"divi-problem/1","name":"twice","L":1,
     "devices":[{"id":0,"name":"a","memory":null,"batch_sizes":[1]},{"id":1,"name":"b","memory":null,"batch_sizes":[1]}],
     "bandwidth":[[null,1],[1,null]],
@@ -238,7 +239,7 @@ fn what_has_moved_already_counts() {
     let problem = Problem::read(text).unwrap();
     let asked = Options { pipeline_cost: Some(PipelineCost::Overlap), shared_devices: true, ..Options::default() };
     let plan = solve(&problem, Objective::Pipeline, "branch-and-bound", &asked).unwrap();
-    assert_eq!((plan.value, plan.bound), (20.0, 20.0));
+    assert_eq!((plan.value, plan.bound), (Micros(20.0), Micros(20.0)));
 }
 
 #[test]
@@ -253,7 +254,8 @@ fn every_bound_holds() {
     }
 }
 
-/// A chain of 3, 5 and 7 on equal devices, whose transfers of 5 overlap: each task has its device, and the last takes 7.
+/// A chain of 3, 5 and 7 on equal devices, whose transfers of 5 overlap: each task has its own device, and the last takes
+/// 7.
 #[test]
 fn links_overlap_one_by_one() {
     let text = r#"{"format":"divi-problem/1","name":"chain","L":1,
@@ -267,11 +269,11 @@ fn links_overlap_one_by_one() {
     let problem = Problem::read(text).unwrap();
     let asked = Asked { k: 3, cost: PipelineCost::Overlap, shared: false };
     let plan = solve(&problem, Objective::Pipeline, "auto", &asked.options()).unwrap();
-    assert_eq!((plan.value, plan.gap < SLACK), (7.0, true));
+    assert_eq!((plan.value, plan.gap < SLACK), (Micros(7.0), true));
 }
 
 #[test]
-fn plans_repeat_themselves() {
+fn plans_are_reproducible() {
     let mut random = Random::new(12);
     let mut planned = 0;
     for round in 0..10 {
@@ -288,7 +290,7 @@ fn plans_repeat_themselves() {
     assert!(planned > 4, "{planned}");
 }
 
-/// Three pairs of equal work on two equal devices without a link: whole pairs go to a device, and nothing moves.
+/// Three pairs of equal work on two equal devices without a link: each pair is on one device, and nothing is transferred.
 #[test]
 fn equal_devices_need_no_links() {
     let nodes: Vec<String> = (0..6)
@@ -303,7 +305,7 @@ fn equal_devices_need_no_links() {
     let problem = Problem::read(&text).unwrap();
     for limit in [None, Some(Limit::Iterations(1000)), Some(Limit::Seconds(0.5))] {
         let plan = solve(&problem, Objective::Pipeline, "auto", &Options { limit, ..Options::default() }).unwrap();
-        assert_eq!(plan.value, 20.0);
-        assert!(plan.bound <= 20.0 && plan.warnings().is_empty());
+        assert_eq!(plan.value, Micros(20.0));
+        assert!(plan.bound <= Micros(20.0) && plan.warnings().is_empty());
     }
 }

@@ -1,5 +1,5 @@
-//! Where there is no plan: what is said would make one possible does, nothing less of it would, and nothing that has a plan is
-//! said to have none.
+//! Infeasible problems: each reported remedy makes the problem feasible, no smaller one does, and no feasible problem is
+//! reported as infeasible.
 
 mod small;
 
@@ -11,6 +11,7 @@ use divi_planner::infeasible::{Remedy, remedies};
 use divi_planner::plan::{Batch, Bound, Limit, Schedule};
 use divi_planner::problem::{Device, MemoryModel, Node};
 use divi_planner::random::Random;
+use divi_planner::units::{Bytes, BytesPerMicro, Micros};
 use divi_planner::{Error, Objective, Observer, Options, Plan, Problem, SolverEvent, solve, verify};
 use small::random_problem::{Size, problem};
 use small::{brute_force, naive};
@@ -23,7 +24,7 @@ fn batches(plan: &Plan) -> Vec<Batch> {
     match &plan.schedule {
         Schedule::Batch { batches, .. } => batches.clone(),
         Schedule::Latency { device, start, .. } => {
-            let batch = |(node, (device, start)): (usize, (&usize, &f64))| Batch {
+            let batch = |(node, (device, start)): (usize, (&usize, &Micros))| Batch {
                 node,
                 device: *device,
                 inputs: vec![0],
@@ -35,11 +36,12 @@ fn batches(plan: &Plan) -> Vec<Batch> {
     }
 }
 
-/// Whether trying everything finds a schedule that the verifier accepts.
+/// Returns true if enumeration finds a schedule that the verifier accepts.
 fn is_possible(problem: &Problem, objective: Objective) -> bool {
     let accept = |batches: &[Batch]| {
         let time = |batch: &Batch| problem.nodes[batch.node].time[&(batch.inputs.len() as u32)][batch.device];
-        let makespan = batches.iter().filter_map(|batch| Some(batch.start + time(batch)?)).fold(0.0, f64::max);
+        let makespan =
+            batches.iter().filter_map(|batch| Some(batch.start + time(batch)?)).fold(Micros::ZERO, Micros::max);
         let schedule = if objective == Objective::Batch {
             Schedule::Batch { batches: batches.to_vec(), makespan }
         } else {
@@ -48,12 +50,12 @@ fn is_possible(problem: &Problem, objective: Objective) -> bool {
             let (device, start) = of.iter().map(|batch| (batch.device, batch.start)).unzip();
             Schedule::Latency { device, start, makespan }
         };
-        verify(problem, &Plan::new(problem, "all", schedule, Bound::new(0.0, "nothing"))).is_ok()
+        verify(problem, &Plan::new(problem, "all", schedule, Bound::none())).is_ok()
     };
     brute_force::best(problem, &accept).is_some()
 }
 
-/// A problem with pins, co-location, missing links and little memory, mostly too much of it.
+/// Generates a problem with pins, co-location, missing links and little memory, mostly overconstrained.
 fn tight(size: &Size, random: &mut Random) -> Problem {
     let mut problem = problem(size, random);
     let (nodes, devices) = (problem.nodes.len(), problem.devices.len());
@@ -69,12 +71,13 @@ fn tight(size: &Size, random: &mut Random) -> Problem {
     }
     for (from, row) in problem.bandwidth.iter_mut().enumerate() {
         let missing = (0..devices).filter(|to| *to != from && random.chance(0.15)).collect::<Vec<_>>();
-        missing.into_iter().for_each(|to| row[to] = Some(0.0));
+        missing.into_iter().for_each(|to| row[to] = Some(BytesPerMicro::ZERO));
     }
     if random.chance(0.7) {
-        let total: f64 = problem.nodes.iter().map(|node| node.weight + node.input + node.output.unwrap_or(6.0)).sum();
+        let total: Bytes =
+            problem.nodes.iter().map(|node| node.weight + node.input + node.output.unwrap_or(Bytes(6.0))).sum();
         for device in &mut problem.devices {
-            device.memory = random.chance(0.8).then(|| (total * random.unit() * 0.8).round());
+            device.memory = random.chance(0.8).then(|| Bytes((total.0 * random.unit() * 0.8).round()));
         }
         problem.memory_model = if random.chance(0.5) { MemoryModel::Liveness } else { MemoryModel::Static };
     }
@@ -96,7 +99,7 @@ fn kind(remedy: &Remedy) -> &'static str {
     }
 }
 
-/// Less of a remedy, by one thing or one byte.
+/// Returns smaller remedies, by one element or one byte.
 fn less(remedy: &Remedy) -> Vec<Remedy> {
     fn without<T: Clone>(all: &[T], of: impl Fn(Vec<T>) -> Remedy) -> Vec<Remedy> {
         let fewer =
@@ -107,8 +110,8 @@ fn less(remedy: &Remedy) -> Vec<Remedy> {
         Remedy::Unpinned(nodes) => without(nodes, Remedy::Unpinned),
         Remedy::Apart(lists) => without(lists, Remedy::Apart),
         Remedy::Linked(links) => without(links, Remedy::Linked),
-        Remedy::Memory(device, bytes) => vec![Remedy::Memory(*device, bytes - 1.0)],
-        Remedy::MemoryOfEach(bytes) => vec![Remedy::MemoryOfEach(bytes - 1.0)],
+        Remedy::Memory(device, bytes) => vec![Remedy::Memory(*device, *bytes - Bytes(1.0))],
+        Remedy::MemoryOfEach(bytes) => vec![Remedy::MemoryOfEach(*bytes - Bytes(1.0))],
         _ => Vec::new(),
     }
 }
@@ -119,7 +122,7 @@ fn changed(problem: &Problem, options: &Options, remedy: &Remedy) -> (Problem, O
     (problem, options)
 }
 
-/// Counts what was said, by kind, and how many had a plan.
+/// Counts remedies by kind, and feasible problems.
 fn examine(count: usize, size: &Size, seed: u64) -> (BTreeMap<&'static str, usize>, usize) {
     let mut random = Random::new(seed);
     let mut said: BTreeMap<&'static str, usize> = BTreeMap::new();
@@ -146,7 +149,7 @@ fn examine(count: usize, size: &Size, seed: u64) -> (BTreeMap<&'static str, usiz
             let (other, options) = changed(&problem, &briefly(), &remedy);
             let plan = solve(&other, objective, "auto", &options);
             assert!(plan.is_ok(), "{remedy:?} does not help: {plan:?}\n{}", text());
-            // What is alive at once may shrink when a task waits, which trying everything does not.
+            // Live memory may shrink when a task is delayed, which enumeration does not try.
             let is_certain = problem.memory_model == MemoryModel::Static && objective == Objective::Latency;
             for less in less(&remedy).into_iter().filter(|_| is_certain) {
                 let (other, _) = changed(&problem, &briefly(), &less);
@@ -159,22 +162,22 @@ fn examine(count: usize, size: &Size, seed: u64) -> (BTreeMap<&'static str, usiz
 }
 
 #[test]
-fn what_is_said_helps_one_input() {
+fn remedies_for_one_input() {
     let (said, planned) = examine(200, &Size { nodes: 5, devices: 3, inputs: 1 }, 21);
     let expected = ["all", "groups", "links", "memory", "memory of each", "pins"];
     assert!(expected.iter().all(|kind| said.contains_key(kind)) && planned > 15, "{said:?}, {planned}");
 }
 
 #[test]
-fn what_is_said_helps_queues() {
+fn remedies_for_queues() {
     let (said, planned) = examine(120, &Size { nodes: 3, devices: 2, inputs: 3 }, 22);
     let expected = ["inputs", "links", "memory", "pins"];
     assert!(expected.iter().all(|kind| said.contains_key(kind)) && planned > 10, "{said:?}, {planned}");
 }
 
-/// Pins, nulls, co-location and what is alive, in all parts of a pipeline's portfolio.
+/// Pins, unsupported devices, co-location and liveness, in all parts of a pipeline's portfolio.
 #[test]
-fn what_is_said_helps_pipelines() {
+fn remedies_for_pipelines() {
     let mut random = Random::new(23);
     let mut said: BTreeMap<&'static str, usize> = BTreeMap::new();
     let mut planned = 0;
@@ -200,9 +203,9 @@ fn what_is_said_helps_pipelines() {
     assert!(expected.iter().all(|kind| said.contains_key(kind)) && planned > 10, "{said:?}, {planned}");
 }
 
-const MIB: f64 = 1024.0 * 1024.0;
+const MIB: Bytes = Bytes(1024.0 * 1024.0);
 
-/// Two devices and a chain of tasks of so many MiB, named.
+/// Two devices and a chain of named tasks with sizes in MiB.
 fn chain(memory: [f64; 2], tasks: &[(&str, f64, Option<usize>)]) -> Problem {
     let device = |(id, memory): (usize, f64)| Device {
         id,
@@ -211,18 +214,21 @@ fn chain(memory: [f64; 2], tasks: &[(&str, f64, Option<usize>)]) -> Problem {
         batch_sizes: vec![1, 2],
     };
     let devices = memory.into_iter().enumerate().map(device).collect();
-    let mut problem = Problem::new("chain", devices, vec![vec![None, Some(1000.0)], vec![Some(1000.0), None]]);
+    let link = Some(BytesPerMicro(1000.0));
+    let mut problem = Problem::new("chain", devices, vec![vec![None, link], vec![link, None]]);
     problem.nodes = tasks
         .iter()
         .enumerate()
         .map(|(id, (name, mebibytes, pin))| Node {
             id,
             name: Some((*name).to_owned()),
-            time: [(1, vec![Some(9.0), Some(2.0)]), (2, vec![Some(18.0), Some(3.0)])].into(),
-            weight: mebibytes * MIB,
-            input: 0.0,
-            output: Some(0.0),
-            scratch: 0.0,
+            time: [(1, [9.0, 2.0]), (2, [18.0, 3.0])]
+                .map(|(size, times)| (size, times.map(|time| Some(Micros(time))).to_vec()))
+                .into(),
+            weight: *mebibytes * MIB,
+            input: Bytes::ZERO,
+            output: Some(Bytes::ZERO),
+            scratch: Bytes::ZERO,
             pin: *pin,
             module: None,
         })
@@ -256,7 +262,7 @@ fn messages() {
         &plain,
         &format!("{short}without the pin of /layer4/conv2, or with 10.50 MiB on gpu0, 2.50 MiB more"),
     );
-    // One stage a device: the stem cannot be on cpu0 and the head behind it there.
+    // One stage per device: the stem cannot be on cpu0 with the head behind it there.
     says(
         &chain([8.0, 8.0], &layers),
         Objective::Pipeline,
@@ -271,7 +277,7 @@ fn messages() {
          short; there is a plan with 5.00 MiB on cpu0, 1.00 MiB more",
     );
     let mut apart = chain([40.0, 40.0], &[("/a", 3.0, Some(0)), ("/b", 5.0, Some(1))]);
-    apart.bandwidth[0][1] = Some(0.0);
+    apart.bandwidth[0][1] = Some(BytesPerMicro::ZERO);
     says(
         &apart,
         Objective::Latency,
@@ -313,7 +319,7 @@ fn messages() {
     );
 }
 
-/// Tests that remedies for a network of many tasks take few trials, that each is reported, and that they still help.
+/// Tests that remedies for a network of many tasks take few trials, that each is reported, and that they are valid.
 #[test]
 fn remedies_of_large_networks_are_found_with_few_trials() {
     let names: Vec<String> = (0..600).map(|task| format!("/task{task}")).collect();

@@ -1,4 +1,4 @@
-//! Clusters: nodes of devices, GPT-3 on them, one node's plan repeated, and equal devices and nodes in integer programs.
+//! Clusters of hosts: GPT-3 on them, one host's plan repeated, and equal devices and hosts in integer programs.
 
 #[path = "small/brute_force.rs"]
 mod brute_force;
@@ -9,18 +9,19 @@ use divi_papers::generate::{Gpt3, gpt3};
 use divi_planner::plan::{Batch, Limit};
 use divi_planner::problem::{Device, Node};
 use divi_planner::random::Random;
+use divi_planner::units::{Bytes, BytesPerMicro, Micros};
 use divi_planner::{
     Error, Instance, Objective, Options, Plan, Problem, Symmetry, bounds, queue_program_size, solve, verify,
 };
 
 const SLACK: f64 = 1e-9;
 
-/// A few tasks on two equal nodes of two devices, and a queue of two inputs; often memory binds.
+/// Generates a few tasks on two equal hosts of two devices, and a queue of two inputs; memory often binds.
 fn cluster(random: &mut Random) -> Problem {
     let twins = random.chance(0.5);
-    let memory = [None, Some(12.0), Some(20.0)][random.below(3)];
+    let memory = [None, Some(Bytes(12.0)), Some(Bytes(20.0))][random.below(3)];
     let device = |id: usize| Device { id, name: format!("d{id}"), memory, batch_sizes: vec![1, 2] };
-    let (inside, between) = (Some(4.0), Some([4.0, 1.0, 0.5][random.below(3)]));
+    let (inside, between) = (Some(BytesPerMicro(4.0)), Some(BytesPerMicro([4.0, 1.0, 0.5][random.below(3)])));
     let link = |from: usize, to: usize| match (from == to, from / 2 == to / 2) {
         (true, _) => None,
         (false, near) => {
@@ -42,19 +43,19 @@ fn cluster(random: &mut Random) -> Problem {
             let one = if twins { [one[0], one[0]] } else { [one[0], one[1]] };
             let more = random.unit();
             let row = |size: u32| {
-                let time = |device: usize| Some((one[device % 2] * (1.0 + more * f64::from(size - 1))).round());
+                let time = |device: usize| Some(Micros((one[device % 2] * (1.0 + more * f64::from(size - 1))).round()));
                 (0..4).map(time).collect()
             };
-            let time: BTreeMap<u32, Vec<Option<f64>>> = [1, 2].into_iter().map(|size| (size, row(size))).collect();
-            let (weight, output) = (random.below(9) as f64, random.below(5) as f64);
+            let time: BTreeMap<u32, Vec<Option<Micros>>> = [1, 2].into_iter().map(|size| (size, row(size))).collect();
+            let (weight, output) = (Bytes(random.below(9) as f64), Bytes(random.below(5) as f64));
             Node {
                 id,
                 name: None,
                 time,
                 weight,
-                input: 1.0,
+                input: Bytes(1.0),
                 output: Some(output),
-                scratch: 0.0,
+                scratch: Bytes::ZERO,
                 pin: None,
                 module: None,
             }
@@ -65,21 +66,21 @@ fn cluster(random: &mut Random) -> Problem {
     problem
 }
 
-/// Eq. (6), once more.
+/// Checks eq. (6) independently.
 fn fits(problem: &Problem, batches: &[Batch]) -> bool {
     let bytes = |batch: &Batch| {
         let node = &problem.nodes[batch.node];
-        node.weight + (node.input + node.output.unwrap_or(0.0)) * batch.inputs.len() as f64
+        node.weight + (node.input + node.output.unwrap_or_default()) * batch.inputs.len() as f64
     };
     problem.devices.iter().all(|device| {
-        let held: f64 = batches.iter().filter(|batch| batch.device == device.id).map(bytes).sum();
+        let held: Bytes = batches.iter().filter(|batch| batch.device == device.id).map(bytes).sum();
         device.memory.is_none_or(|memory| held <= memory)
     })
 }
 
-/// Tests that no criterion takes the optimum away, no bound is above it, and no plan below.
+/// Tests that no criterion excludes the optimum, no bound is above it, and no plan below.
 #[test]
-fn clusters_by_trying_everything() {
+fn clusters_against_enumeration() {
     let mut random = Random::new(3);
     let (mut compared, mut scarce) = (0, 0);
     while compared < 24 {
@@ -117,58 +118,59 @@ fn criteria_are_constraints() {
     let size = |symmetry: Symmetry| queue_program_size(&problem, symmetry).unwrap();
     let (variables, constraints) = size(Symmetry::Off);
     for symmetry in [Symmetry::Batches, Symmetry::Tasks, Symmetry::Time] {
-        // Two pairs of equal devices in each of two nodes, and the nodes.
+        // Two pairs of equal devices in each of two hosts, and the hosts.
         assert_eq!(size(symmetry), (variables, constraints + 5), "{symmetry}");
     }
     assert!(size(Symmetry::FirstUse).1 > constraints + 5);
 }
 
-/// Tests that the bound of mean ways is reached where it says all: a chain whose copies have to share memory.
+/// Tests that the bound `mean-way` is tight on a chain whose replicas have to share memory.
 #[test]
 fn copies_are_worth_their_memory() {
-    // Four tasks on three devices with room for six copies: two tasks have two, and each input waits for the rest.
-    let device = |id: usize| Device { id, name: format!("d{id}"), memory: Some(20.0), batch_sizes: vec![1, 2] };
-    let bandwidth = (0..3).map(|from| (0..3).map(|to| (from != to).then_some(1e9)).collect()).collect();
+    // Four tasks on three devices with space for six replicas: two tasks have two, and each input waits for the rest.
+    let device = |id: usize| Device { id, name: format!("d{id}"), memory: Some(Bytes(20.0)), batch_sizes: vec![1, 2] };
+    let bandwidth = (0..3).map(|from| (0..3).map(|to| (from != to).then_some(BytesPerMicro(1e9))).collect()).collect();
     let mut problem = Problem::new("chain", (0..3).map(device).collect(), bandwidth);
     problem.inputs = 2;
-    let time: BTreeMap<u32, Vec<Option<f64>>> = BTreeMap::from([(1, vec![Some(10.0); 3]), (2, vec![Some(20.0); 3])]);
+    let time: BTreeMap<u32, Vec<Option<Micros>>> =
+        BTreeMap::from([(1, vec![Some(Micros(10.0)); 3]), (2, vec![Some(Micros(20.0)); 3])]);
     let node = |id: usize| Node {
         id,
         name: None,
         time: time.clone(),
-        weight: 10.0,
-        input: 0.0,
-        output: Some(0.0),
-        scratch: 0.0,
+        weight: Bytes(10.0),
+        input: Bytes::ZERO,
+        output: Some(Bytes::ZERO),
+        scratch: Bytes::ZERO,
         pin: None,
         module: None,
     };
     problem.nodes = (0..4).map(node).collect();
     problem.edges = Some(vec![(0, 1), (1, 2), (2, 3)]);
     let plan = solve(&problem, Objective::Batch, "priced", &Options::default()).unwrap();
-    assert_eq!((plan.value, plan.bound_by.as_str()), (60.0, "mean-way"));
-    assert!(plan.bound > 59.9 && plan.bound <= 60.0, "{}", plan.bound);
+    assert_eq!((plan.value, plan.bound_by.as_str()), (Micros(60.0), "mean-way"));
+    assert!(plan.bound > Micros(59.9) && plan.bound <= Micros(60.0), "{}", plan.bound);
 }
 
-/// Tests that GPT-3 has the parameters that it is known for, and is the same every time.
+/// Tests that GPT-3 has its published number of parameters, and is reproducible.
 #[test]
-fn gpt3_is_itself() {
+fn gpt3_has_its_parameters() {
     let problem = gpt3(&Gpt3::default()).unwrap();
     assert_eq!(problem.nodes.len(), 96 * 5 + 2);
     assert_eq!(Problem::read(&problem.write()).as_ref(), Ok(&problem));
     assert_eq!(gpt3(&Gpt3::default()).unwrap().write(), problem.write());
     problem.check().unwrap();
-    // The words' table is there twice, biases and norms are left out.
+    // The embedding table occurs twice; biases and norms are omitted.
     let head = problem.nodes.last().unwrap().weight;
-    let parameters = (problem.nodes.iter().map(|node| node.weight).sum::<f64>() - head) / 2.0;
-    assert!((174.5e9..174.7e9).contains(&parameters), "{parameters}");
+    let parameters = (problem.nodes.iter().map(|node| node.weight).sum::<Bytes>() - head) / 2.0;
+    assert!((174.5e9..174.7e9).contains(&parameters.0), "{parameters}");
     // A block of a full batch on an A100: 2 · 12 · d² · 320 operations at 312 TFLOPS, and five launches.
-    let block = |size: u32| -> f64 { problem.nodes[1..6].iter().filter_map(|node| node.time[&size][0]).sum() };
+    let block = |size: u32| -> Micros { problem.nodes[1..6].iter().filter_map(|node| node.time[&size][0]).sum() };
     let products = 2.0 * 12.0 * 12288.0 * 12288.0 * 320.0 / 312e6;
-    assert!((block(16) - products - 25.0).abs() < 25.0, "{}", block(16));
-    // A small batch waits for its parameters: 24 · d² bytes at 1935 GB/s.
+    assert!((block(16).0 - products - 25.0).abs() < 25.0, "{}", block(16));
+    // A small batch is bound by its parameters: 24 · d² bytes at 1935 GB/s.
     let parameters = 24.0 * 12288.0 * 12288.0 / 1.935e6;
-    assert!((block(4) - parameters - 25.0).abs() < 25.0, "{}", block(4));
+    assert!((block(4).0 - parameters - 25.0).abs() < 25.0, "{}", block(4));
     for bad in [Gpt3 { blocks: 0, ..Gpt3::default() }, Gpt3 { tokens: 4096, ..Gpt3::default() }] {
         assert!(matches!(gpt3(&bad), Err(Error::Unsupported(_))));
     }
@@ -182,14 +184,14 @@ fn planned(problem: &Problem, algorithm: &str) -> Plan {
     plan
 }
 
-/// The same, twice.
+/// Plans twice, with equal results.
 fn planned_again(problem: &Problem, algorithm: &str) -> Plan {
     let plan = planned(problem, algorithm);
     assert_eq!(planned(problem, algorithm).write(), plan.write());
     plan
 }
 
-/// Tests that a part of GPT-3 on two nodes gains from both of them, with a bound that is near.
+/// Tests that a part of GPT-3 on two hosts gains from both of them, with a small gap.
 #[test]
 fn nodes_are_better_together() {
     let problem = gpt3(&Gpt3 { blocks: 24, machines: 2, ..Gpt3::default() }).unwrap();
@@ -198,7 +200,7 @@ fn nodes_are_better_together() {
     assert!(together.gap < 0.1 && alone.bound <= together.value, "{}", together.gap);
 }
 
-/// Tests that plans that are repeated are those of parts, one after the other, or of shares of the inputs.
+/// Tests that repeated plans are those of parts in sequence, or of shares of the inputs.
 #[test]
 fn parts_and_shares() {
     let options = Gpt3 { blocks: 4, machines: 2, inputs: 8, batch_sizes: vec![4, 8], ..Gpt3::default() };
@@ -208,7 +210,7 @@ fn parts_and_shares() {
     else {
         panic!("not a queue");
     };
-    // All of it fits on one node, so both nodes have all of it, and half of the inputs each.
+    // The whole network fits on one host, so both hosts have all of it, and half of the inputs each.
     for batch in &batches {
         assert!(batch.inputs.iter().all(|input| (*input < 4) == (batch.device < 4)), "{batch:?}");
     }
@@ -218,12 +220,12 @@ fn parts_and_shares() {
     assert!(planned(&alone, "replicated").value <= planned(&problem, "single").value);
 }
 
-/// Tests that inputs and outputs stay where they are, whatever node has the parts that read and make them.
+/// Tests that inputs and outputs keep their devices, whichever host has the parts that read and compute them.
 #[test]
 fn inputs_and_outputs_are_on_no_part() {
     let mut problem = gpt3(&Gpt3 { blocks: 4, machines: 2, inputs: 8, ..Gpt3::default() }).unwrap();
     let (devices, inputs, tasks) = (problem.devices.len(), problem.inputs, problem.nodes.len());
-    // The queue as a whole is a batch that only such tasks take.
+    // Only such tasks have a batch of the whole queue.
     let sizes = &mut problem.devices[0].batch_sizes;
     sizes.extend((!sizes.contains(&inputs)).then_some(inputs));
     sizes.sort_unstable();
@@ -231,11 +233,11 @@ fn inputs_and_outputs_are_on_no_part() {
     let last =
         (0..tasks).find(|node| tensors.iter().all(|tensor| tensor.from != *node || tensor.to.is_empty())).unwrap();
     for (id, edge) in [(tasks, (tasks, 0)), (tasks + 1, (last, tasks + 1))] {
-        let times: Vec<Option<f64>> = (0..devices).map(|device| (device == 0).then_some(0.0)).collect();
+        let times: Vec<Option<Micros>> = (0..devices).map(|device| (device == 0).then_some(Micros::ZERO)).collect();
         let time = problem.devices[0].batch_sizes.iter().map(|size| (*size, times.clone())).collect();
         let like = problem.nodes[0].clone();
         let name = problem.nodes[0].name.as_ref().map(|_| format!("port {id}"));
-        problem.nodes.push(Node { id, name, time, weight: 0.0, pin: Some(0), ..like });
+        problem.nodes.push(Node { id, name, time, weight: Bytes::ZERO, pin: Some(0), ..like });
         problem.edges.as_mut().expect("gpt3 has edges").push(edge);
     }
     let plan = planned(&problem, "replicated");
@@ -244,12 +246,12 @@ fn inputs_and_outputs_are_on_no_part() {
     assert!(places.iter().flatten().any(|device| *device >= 4), "only the first node is used");
 }
 
-/// Tests what nodes must not say.
+/// Tests that invalid hosts are rejected.
 #[test]
 fn bad_machines() {
     let problem = gpt3(&Gpt3 { blocks: 1, machines: 2, ..Gpt3::default() }).unwrap();
     for (machines, message) in [
-        (vec![vec![0, 1], vec![1, 2]], "machines[1]: device 1 is there twice"),
+        (vec![vec![0, 1], vec![1, 2]], "machines[1]: duplicate device 1"),
         (vec![vec![0], vec![8]], "machines[1]: there is no device 8; there are 8"),
         (vec![vec![]], "machines[0]: has no devices"),
     ] {

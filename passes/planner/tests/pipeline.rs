@@ -1,5 +1,5 @@
-//! What planners of pipelines promise: plans that hold, no bound above the optimum and no plan below it, mostly the optimum
-//! where everything can be tried, and the same every time.
+//! Pipelines on equal devices: valid plans, no bound above the optimum and no plan below it, mostly the optimum of an
+//! enumeration, and reproducible.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -8,6 +8,7 @@ use divi_papers::generate::{Kind, Regal, regal};
 use divi_planner::plan::{Bound, Limit, Proof, Schedule};
 use divi_planner::problem::{Device, Node, Pipeline, Tensor};
 use divi_planner::random::Random;
+use divi_planner::units::{Bytes, BytesPerMicro, Micros};
 use divi_planner::{Error, Objective, Options, Plan, Problem, Terms, solve, verify_under};
 use divi_planner::{OrderSearch, PipelineCost};
 
@@ -21,7 +22,7 @@ fn limited(iterations: u64) -> Options {
 fn pipeline(problem: &Problem, algorithm: &str, options: &Options) -> Plan {
     let plan = solve(problem, Objective::Pipeline, algorithm, options);
     let plan = plan.unwrap_or_else(|error| panic!("{algorithm}: {error}\n{}", problem.write()));
-    // The verifier also accepts what was read back.
+    // The verifier also accepts the plan after writing and reading.
     let read = Plan::read(&plan.write()).expect("a plan");
     assert_eq!(
         verify_under(problem, &read, &Terms::stated_by(&read)).map_err(|error| error.to_string()),
@@ -30,7 +31,7 @@ fn pipeline(problem: &Problem, algorithm: &str, options: &Options) -> Plan {
     plan
 }
 
-/// A graph of few tasks, some of them together, some tensors large.
+/// Generates a graph of few tasks, some of them co-located, some tensors large.
 fn small(random: &mut Random, memory: bool) -> Problem {
     let nodes = 2 + random.below(if memory { 4 } else { 6 });
     let device = Device { id: 0, name: "cu".to_owned(), memory: None, batch_sizes: vec![1] };
@@ -40,55 +41,55 @@ fn small(random: &mut Random, memory: bool) -> Problem {
         problem.nodes.push(Node {
             id,
             name: None,
-            time: BTreeMap::from([(1, vec![Some(1.0)])]),
-            weight: random.below(6) as f64,
-            input: 0.0,
+            time: BTreeMap::from([(1, vec![Some(Micros(1.0))])]),
+            weight: Bytes(random.below(6) as f64),
+            input: Bytes::ZERO,
             output: None,
-            scratch: random.below(4) as f64,
+            scratch: Bytes(random.below(4) as f64),
             pin: None,
             module: None,
         });
         for _ in 0..random.below(3) {
             let to: Vec<usize> = (id + 1..nodes).filter(|_| random.chance(0.4)).collect();
-            tensors.push(Tensor { from: id, bytes: random.below(8) as f64, to });
+            tensors.push(Tensor { from: id, bytes: Bytes(random.below(8) as f64), to });
         }
     }
     problem.tensors = Some(tensors);
     if random.chance(0.3) {
         problem.colocate = Some(vec![random.sample(nodes, 2)]);
     }
-    let work = (0..nodes).map(|_| random.below(12) as f64).collect();
-    let memory = memory.then(|| random.below(25) as f64);
-    problem.mtpp = Some(Pipeline { work, k: vec![1 + random.below(4) as u32], bandwidth: 0.5, memory });
+    let work = (0..nodes).map(|_| Micros(random.below(12) as f64)).collect();
+    let memory = memory.then(|| Bytes(random.below(25) as f64));
+    problem.mtpp = Some(Pipeline { work, k: vec![1 + random.below(4) as u32], bandwidth: BytesPerMicro(0.5), memory });
     problem
 }
 
-/// Eq. (3) for a set of tasks; with memory the best of all orders in which they can run.
-fn cost(problem: &Problem, set: &BTreeSet<usize>, cost: PipelineCost) -> f64 {
+/// Returns the cost of a set of tasks by eq. (3); with memory, the minimum over all orders.
+fn cost(problem: &Problem, set: &BTreeSet<usize>, cost: PipelineCost) -> Micros {
     let view = problem.mtpp.as_ref().expect("a view");
     let tensors = problem.tensors.as_ref().expect("tensors");
     let enters = |t: &&Tensor| !set.contains(&t.from) && t.to.iter().any(|to| set.contains(to));
     let leaves = |t: &&Tensor| set.contains(&t.from) && t.to.iter().any(|to| !set.contains(to));
-    let bytes: f64 = tensors.iter().filter(|t| enters(t) || leaves(t)).map(|t| t.bytes).sum();
-    let work: f64 = set.iter().map(|task| view.work[*task]).sum();
-    let overflow = view.memory.map_or(0.0, |memory| {
-        let weights: f64 = set.iter().map(|task| problem.nodes[*task].weight).sum();
+    let bytes: Bytes = tensors.iter().filter(|t| enters(t) || leaves(t)).map(|t| t.bytes).sum();
+    let work: Micros = set.iter().map(|task| view.work[*task]).sum();
+    let overflow = view.memory.map_or(Micros::ZERO, |memory| {
+        let weights: Bytes = set.iter().map(|task| problem.nodes[*task].weight).sum();
         let peak = least_peak(problem, set, &mut Vec::new());
-        (weights + peak - memory).max(0.0) / view.bandwidth
+        (weights + peak - memory).max(Bytes::ZERO) / view.bandwidth
     });
     match cost {
         PipelineCost::Serial => work + overflow + bytes / view.bandwidth,
-        PipelineCost::Overlap => f64::max(work + overflow, bytes / view.bandwidth),
+        PipelineCost::Overlap => Micros::max(work + overflow, bytes / view.bandwidth),
     }
 }
 
-/// The least peak of every order of a set that begins like this.
-fn least_peak(problem: &Problem, set: &BTreeSet<usize>, run: &mut Vec<usize>) -> f64 {
+/// Returns the least peak memory of every order of a set that starts with `run`.
+fn least_peak(problem: &Problem, set: &BTreeSet<usize>, run: &mut Vec<usize>) -> Bytes {
     let tensors = problem.tensors.as_ref().expect("tensors");
     if run.len() == set.len() {
-        return 0.0;
+        return Bytes::ZERO;
     }
-    let mut least = f64::INFINITY;
+    let mut least = Bytes::INFINITY;
     for &task in set.iter().filter(|task| !run.contains(task)).collect::<Vec<_>>() {
         let is_ready = tensors.iter().all(|t| !t.to.contains(&task) || !set.contains(&t.from) || run.contains(&t.from));
         if !is_ready {
@@ -101,7 +102,7 @@ fn least_peak(problem: &Problem, set: &BTreeSet<usize>, run: &mut Vec<usize>) ->
             let out = inside && t.to.iter().any(|to| !set.contains(to));
             is_there && (out || t.from == task || t.to.iter().any(to_come))
         };
-        let now: f64 = tensors.iter().filter(alive).map(|t| t.bytes).sum::<f64>() + problem.nodes[task].scratch;
+        let now = tensors.iter().filter(alive).map(|t| t.bytes).sum::<Bytes>() + problem.nodes[task].scratch;
         run.push(task);
         least = least.min(now.max(least_peak(problem, set, run)));
         run.pop();
@@ -109,21 +110,21 @@ fn least_peak(problem: &Problem, set: &BTreeSet<usize>, run: &mut Vec<usize>) ->
     least
 }
 
-/// The optimum, by every way to put tasks into blocks.
-fn optimum(problem: &Problem, model: PipelineCost) -> f64 {
+/// Returns the optimum, by enumeration of all assignments of tasks to blocks.
+fn optimum(problem: &Problem, model: PipelineCost) -> Micros {
     let view = problem.mtpp.as_ref().expect("a view");
     let (nodes, k) = (problem.nodes.len(), view.k[0] as usize);
-    let mut known: BTreeMap<BTreeSet<usize>, f64> = BTreeMap::new();
-    let mut best = f64::INFINITY;
+    let mut known: BTreeMap<BTreeSet<usize>, Micros> = BTreeMap::new();
+    let mut best = Micros::INFINITY;
     for code in 0..k.pow(nodes as u32) {
         let block: Vec<usize> = (0..nodes).map(|node| code / k.pow(node as u32) % k).collect();
-        // Any acyclic quotient can be numbered so that values only go up.
+        // Any acyclic quotient can be numbered so that tensors only go to higher numbers.
         let forwards = problem.tensors.iter().flatten().all(|t| t.to.iter().all(|to| block[t.from] <= block[*to]));
         let together = problem.colocate.iter().flatten().all(|group| block[group[0]] == block[group[1]]);
         if !forwards || !together {
             continue;
         }
-        let mut value: f64 = 0.0;
+        let mut value = Micros::ZERO;
         for of in 0..k {
             let set: BTreeSet<usize> = (0..nodes).filter(|node| block[*node] == of).collect();
             if !set.is_empty() && value < best {
@@ -159,7 +160,7 @@ fn small_pipelines_are_mostly_the_best() {
                 unverified += usize::from(plan.proof == Proof::Solver);
             }
             found[index] += usize::from(!memory && value <= best * (1.0 + SLACK));
-            // An integer program that ends has proven what it has, but for what memory makes of it.
+            // An integer program that ends has proven its plan optimal, unless memory matters.
             let proven = search == "milp" && !memory;
             assert!(!proven || bound >= best * (1.0 - 1e-6), "{search}: {bound}, not {best}\n{}", problem.write());
         }
@@ -178,7 +179,7 @@ fn small_pipelines_are_mostly_the_best() {
 }
 
 #[test]
-fn every_order_search_works_and_repeats_itself() {
+fn every_order_search_is_reproducible() {
     let problem = regal(&Regal { kind: Kind::ErdosRenyi, nodes: 40, seed: 3 }).unwrap();
     let first = pipeline(&problem, "slicegraph", &Options { stages: Some(4), ..limited(0) });
     for order in OrderSearch::ALL {
@@ -212,48 +213,54 @@ fn known_optima_are_found_and_proven() {
         let text = std::fs::read_to_string(folder.join(format!("msr_tp_{name}_inference.json"))).unwrap();
         let problem = Problem::read(&text).unwrap();
         let plan = pipeline(&problem, "auto", &limited(40_000));
-        assert_eq!((plan.value, plan.bound), (optimum, optimum), "{name}");
+        assert_eq!((plan.value, plan.bound), (Micros(optimum), Micros(optimum)), "{name}");
     }
 }
 
 #[test]
 fn overflow_is_proven() {
-    // Parameters of 10 and scratch of 2 where 4 fit: a task alone streams 8 at 0.5 a microsecond.
+    // Parameters of 10 and scratch of 2 in a memory of 4: a task alone streams 8 bytes at 0.5 bytes per microsecond.
     let mut problem = regal(&Regal { nodes: 6, ..Regal::default() }).unwrap();
     problem.edges = Some(Vec::new());
     for node in &mut problem.nodes {
-        (node.weight, node.scratch, node.output) = (10.0, 2.0, Some(0.0));
+        (node.weight, node.scratch, node.output) = (Bytes(10.0), Bytes(2.0), Some(Bytes::ZERO));
     }
-    problem.mtpp = Some(Pipeline { work: vec![1.0; 6], k: vec![3], bandwidth: 0.5, memory: Some(4.0) });
+    let (work, bandwidth, memory) = (vec![Micros(1.0); 6], BytesPerMicro(0.5), Some(Bytes(4.0)));
+    problem.mtpp = Some(Pipeline { work, k: vec![3], bandwidth, memory });
     let plan = pipeline(&problem, "milp", &limited(20_000));
-    let best = 2.0 + (20.0 + 2.0 - 4.0) / 0.5;
-    assert!((plan.value - best).abs() < SLACK && plan.bound > best * (1.0 - 1e-6), "{} {}", plan.value, plan.bound);
+    let best = Micros(2.0) + Bytes(20.0 + 2.0 - 4.0) / bandwidth;
+    assert!(
+        (plan.value - best).abs() < Micros(SLACK) && plan.bound > best * (1.0 - 1e-6),
+        "{} {}",
+        plan.value,
+        plan.bound
+    );
 }
 
 #[test]
-fn what_cannot_be_planned_is_said() {
+fn invalid_requests_are_rejected() {
     let mut problem = regal(&Regal { nodes: 10, ..Regal::default() }).unwrap();
     let says = |problem: &Problem, options: &Options, expected: &str| {
         let error = solve(problem, Objective::Pipeline, "slicegraph", options).expect_err("no plan");
         assert!(matches!(error, Error::Unsupported(_)) && error.to_string().contains(expected), "{error}");
     };
-    says(&problem, &Options::default(), "k = [2, 4, 8, 16]; say which");
+    says(&problem, &Options::default(), "k = [2, 4, 8, 16]; choose one with --k");
     says(&problem, &Options { stages: Some(0), ..limited(1) }, "at least one stage, not 0");
     // More stages than tasks are allowed, and left empty.
     let plan = pipeline(&problem, "auto", &Options { stages: Some(99), ..limited(100) });
     assert!(matches!(plan.schedule, Schedule::Pipeline { k: 10, .. }));
-    // Without the view, what its devices take counts.
+    // Without the view, the times of the devices count.
     problem.mtpp = None;
     says(&problem, &Options { stages: Some(0), ..limited(1) }, "at least one stage, not 0");
     assert!(solve(&problem, Objective::Pipeline, "slicegraph", &limited(1)).is_ok());
 }
 
-/// Tasks without work that overflow memory, and a time limit beyond what clocks can count.
+/// Tasks without work that overflow memory, and a time limit that the clock cannot represent.
 #[test]
 fn extreme_numbers_are_planned() {
     let mut problem = small(&mut Random::new(5), true);
     let view = problem.mtpp.as_mut().unwrap();
-    view.work.iter_mut().for_each(|work| *work = 0.0);
+    view.work.iter_mut().for_each(|work| *work = Micros::ZERO);
     for limit in [None, Some(Limit::Iterations(1000)), Some(Limit::Seconds(1.0))] {
         pipeline(&problem, "auto", &Options { limit, stages: Some(4), ..Options::default() });
     }

@@ -1,8 +1,9 @@
-//! The problems of the repository are read, checked, written and read again.
+//! Problems of the repository: read, checked, written and read again.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use divi_planner::units::Micros;
 use divi_planner::{Instance, Objective, Problem};
 
 fn files() -> Vec<PathBuf> {
@@ -57,7 +58,7 @@ fn instances_agree_with_problems() {
             let bandwidth = problem.bandwidth[0][1].unwrap();
             let expected = problem.nodes[0].output.unwrap() / bandwidth;
             assert_eq!(instance.transfer(0, 0, 1), expected);
-            assert_eq!(instance.transfer(0, 1, 1), 0.0);
+            assert_eq!(instance.transfer(0, 1, 1), Micros::ZERO);
         }
     }
 }

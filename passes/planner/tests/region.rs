@@ -1,4 +1,4 @@
-//! The acceleration region: what the edge paper says about it, where it is right and where it is not.
+//! Acceleration region: claims of the edge paper, right and wrong ones.
 
 #[path = "small/edge_problem.rs"]
 mod edge_problem;
@@ -6,6 +6,7 @@ mod edge_problem;
 use divi_papers::generate::{Chain, chain};
 use divi_planner::edge::{Region, Zone};
 use divi_planner::random::Random;
+use divi_planner::units::{Bytes, BytesPerMicro, Micros};
 use divi_planner::{Objective, Options, Problem, solve};
 use edge_problem::{Traits, optimum, period, placements, problem, split_points};
 
@@ -15,21 +16,22 @@ fn region(problem: &Problem) -> Region {
     Region::new(problem, &Options::default()).expect("a problem with a view")
 }
 
-/// A chain on equal machines.
+/// Builds a chain on equal machines.
 fn by_hand(flops: &[f64], bytes: &[f64], rates: &[f64], link: f64) -> Problem {
     let traits = Traits { nodes: flops.len(), machines: rates.len(), even: true, chained: true, limits: false };
     let mut problem = problem(traits, &mut Random::new(1));
     problem.edges = Some((1..flops.len()).map(|layer| (layer - 1, layer)).collect());
     let view = problem.edge.as_mut().expect("a view");
-    (view.flops, view.edge_bytes, view.rate) = (flops.to_vec(), bytes.to_vec(), rates.to_vec());
-    view.bandwidth = vec![vec![Some(link); rates.len()]; rates.len()];
+    (view.flops, view.edge_bytes, view.rate) =
+        (flops.to_vec(), bytes.iter().copied().map(Bytes).collect(), rates.to_vec());
+    view.bandwidth = vec![vec![Some(BytesPerMicro(link)); rates.len()]; rates.len()];
     view.splits = None;
     problem
 }
 
-fn single(problem: &Problem) -> Option<f64> {
+fn single(problem: &Problem) -> Option<Micros> {
     let (nodes, machines) = (problem.nodes.len(), problem.edge.as_ref().expect("a view").rate.len());
-    (0..machines).filter_map(|machine| period(problem, &vec![machine; nodes], None)).min_by(f64::total_cmp)
+    (0..machines).filter_map(|machine| period(problem, &vec![machine; nodes], None)).min_by(Micros::total_cmp)
 }
 
 #[test]
@@ -56,7 +58,7 @@ fn partitioning_helps_only_where_it_may() {
             }
         }
         cannot += usize::from(!region.may_help());
-        // Eq. (9), put right: nothing that is better has more split points.
+        // Eq. (9), corrected: no better placement has more split points.
         for place in placements(&problem) {
             let better = period(&problem, &place, None).is_some_and(|period| period < alone * (1.0 - SLACK));
             if better {
@@ -67,7 +69,7 @@ fn partitioning_helps_only_where_it_may() {
     assert!(helps > 100 && cannot > 100, "{helps} and {cannot}");
 }
 
-/// On chains of equal machines whose layers all take time, eq. (10) is sufficient, too.
+/// On chains on equal machines whose layers all take time, eq. (10) is sufficient, too.
 #[test]
 fn equal_machines_need_no_more() {
     let mut random = Random::new(4);
@@ -90,48 +92,51 @@ fn where_the_paper_is_wrong() {
         let options = Options { splits, ..Options::default() };
         solve(problem, Objective::Pipeline, "branch-and-bound", &options).unwrap().value
     };
-    // Eq. (9) allows fewer than 1.8 split points, but two are better than one: there are two ways between two machines.
+    // Eq. (9) allows fewer than 1.8 split points, but two are better than one: there are two links between two machines.
     let even = by_hand(&[4.0, 10.0, 4.0], &[1.0, 1.0], &[1.0, 1.0], 0.1);
     assert!((region(&even).paper_splits().unwrap() - 1.8).abs() < SLACK);
-    assert_eq!((best(&even, Some(1)), best(&even, None)), (14.0, 10.0));
+    assert_eq!((best(&even, Some(1)), best(&even, None)), (Micros(14.0), Micros(10.0)));
     assert_eq!(region(&even).enough_splits(), 2);
-    // Eq. (12) says that throughput is less than 1/2 with one split point; it is 1: one split point makes two parts.
+    // Eq. (12) bounds the throughput by 1/2 with one split point; it is 1: one split point makes two parts.
     let two = by_hand(&[1.0, 1.0], &[1.0], &[1.0, 1.0], 100.0);
-    assert_eq!(best(&two, Some(1)), 1.0);
+    assert_eq!(best(&two, Some(1)), Micros(1.0));
     // Eq. (11) is not sufficient: the other machine is too slow for any layer.
     let slow = by_hand(&[10.0, 10.0], &[1.0], &[10.0, 1.0], 10.0);
     assert!(region(&slow).may_help());
-    assert_eq!((best(&slow, None), single(&slow).unwrap()), (2.0, 2.0));
-    // Eq. (10) is not necessary where layers share nothing: each machine does one of them, and nothing moves.
+    assert_eq!((best(&slow, None), single(&slow).unwrap()), (Micros(2.0), Micros(2.0)));
+    // Eq. (10) is not necessary if layers are independent: each machine runs one of them, and nothing is transferred.
     let mut apart = by_hand(&[2.0, 1.0, 1.0], &[100.0, 100.0], &[1.0, 1.0], 1.0);
     apart.edges = Some(vec![(1, 2)]);
-    apart.edge.as_mut().unwrap().edge_bytes = vec![100.0];
+    apart.edge.as_mut().unwrap().edge_bytes = vec![Bytes(100.0)];
     assert!(!region(&apart).hangs_together && region(&apart).may_help() && region(&apart).needed_link().is_none());
-    assert_eq!((best(&apart, None), single(&apart).unwrap()), (2.0, 4.0));
-    // Padding with the last machine is no bound: behind (0, 1), it has the last layer on machine 1, and 9 bytes on the way to
-    // it, and nothing below that is looked at; but the last layer goes back to machine 0.
+    assert_eq!((best(&apart, None), single(&apart).unwrap()), (Micros(2.0), Micros(4.0)));
+    // Padding with the last machine is no bound: behind (0, 1), it places the last layer on machine 1, with 9 bytes on
+    // the link to it, and prunes everything below; but the last layer goes back to machine 0.
     let mut skip = by_hand(&[4.0, 4.0, 0.5], &[1.0, 1.0], &[1.0, 1.0], 1.0);
     skip.edges = Some(vec![(0, 1), (1, 2), (0, 2)]);
-    skip.edge.as_mut().unwrap().edge_bytes = vec![1.0, 1.0, 9.0];
-    assert_eq!((period(&skip, &[0, 1, 1], None), period(&skip, &[0, 1, 0], None)), (Some(10.0), Some(4.5)));
-    assert_eq!((best(&skip, None), single(&skip).unwrap()), (4.5, 8.5));
+    skip.edge.as_mut().unwrap().edge_bytes = [1.0, 1.0, 9.0].map(Bytes).to_vec();
+    assert_eq!(
+        (period(&skip, &[0, 1, 1], None), period(&skip, &[0, 1, 0], None)),
+        (Some(Micros(10.0)), Some(Micros(4.5)))
+    );
+    assert_eq!((best(&skip, None), single(&skip).unwrap()), (Micros(4.5), Micros(8.5)));
 }
 
-/// Without a split point there is nothing to say about links.
+/// Without a split point there is no condition on links.
 #[test]
 fn nothing_to_split() {
     let two = by_hand(&[1.0, 1.0], &[1.0], &[1.0, 1.0], 100.0);
     let with = |splits: u32| Region::new(&two, &Options { splits: Some(splits), ..Options::default() }).unwrap();
     assert!(with(1).may_help() && with(1).boundaries().unwrap().is_some());
     assert!(!with(0).may_help() && with(0).boundaries().unwrap().is_none());
-    assert_eq!(with(0).now().unwrap().period, 2.0);
+    assert_eq!(with(0).now().unwrap().period, Micros(2.0));
 }
 
 #[test]
 fn chains_have_the_boundaries_that_were_asked_for() {
     for (seed, layers, machines, splits) in [(1, 49, 4, 3), (2, 49, 4, 3), (3, 30, 3, 2), (4, 25, 2, 1)] {
         let options = Chain { seed, layers, machines, splits, ..Chain::default() };
-        // With two machines and one split point, a part is twice as large, and so is what crosses.
+        // With two machines and one split point, a part is twice as large, and so are its tensors.
         let problem = chain(&options).unwrap();
         let region = region(&problem);
         let found = region.boundaries().unwrap().unwrap();
@@ -178,7 +183,7 @@ fn links_help_up_to_the_second_boundary() {
     assert!(shared > 0);
 }
 
-/// Beyond the last boundary no link holds up any placement, and just before it one does.
+/// Beyond the last boundary no link is the bottleneck of any placement, and just before it one is.
 #[test]
 fn the_last_boundary_is_where_links_stop_to_matter() {
     let options = Chain {
@@ -195,18 +200,18 @@ fn the_last_boundary_is_where_links_stop_to_matter() {
     let least = region(&problem).at(1e6).unwrap().period;
     let mut slowest_link = |ratio: f64| {
         let view = problem.edge.as_mut().unwrap();
-        let link = ratio * view.rate[0];
+        let link = BytesPerMicro(ratio * view.rate[0]);
         view.bandwidth.iter_mut().flatten().flatten().for_each(|bandwidth| *bandwidth = link);
         // Without work, only links take time.
         view.flops.fill(0.0);
-        placements(&problem).filter_map(|place| period(&problem, &place, None)).fold(0.0, f64::max)
+        placements(&problem).filter_map(|place| period(&problem, &place, None)).fold(Micros::ZERO, Micros::max)
     };
     assert!(slowest_link(options.complexity * 1.001) < least);
     assert!(slowest_link(options.complexity * 0.999) > least);
 }
 
-/// Section V-A has 1.9 to 2.3 times the throughput at a ratio of 2e-3, but by its own eq. (12) no more than 2e-3 / 1.64e-3 is
-/// possible there. With multiply-adds counted as two operations, the ratio is 4e-3, and it is as the paper says.
+/// Section V-A reports 1.9 to 2.3 times the throughput at a ratio of 2e-3, but its own eq. (12) allows at most 2e-3 /
+/// 1.64e-3. With multiply-adds counted as two operations the ratio is 4e-3, which agrees with the paper.
 #[test]
 fn speed_ups_of_the_paper() {
     let mut gains = Vec::new();

@@ -1,5 +1,4 @@
-//! What searches promise: plans that hold, nothing worse than the start, the same every time, and mostly the optimum where
-//! everything can be tried.
+//! Searches: valid plans, none worse than the start, reproducible, and mostly the optimum of an enumeration.
 
 mod small;
 
@@ -12,6 +11,7 @@ use divi_planner::PipelineCost;
 use divi_planner::plan::{Batch, Limit};
 use divi_planner::problem::MemoryModel;
 use divi_planner::random::Random;
+use divi_planner::units::{Bytes, Micros};
 use divi_planner::{Error, Objective, Observer, Options, Plan, Problem, SolverEvent, algorithms, solve};
 use small::random_problem::{Size, problem};
 use small::{brute_force, naive};
@@ -26,8 +26,8 @@ fn objective(problem: &Problem) -> Objective {
     if problem.inputs > 1 { Objective::Batch } else { Objective::Latency }
 }
 
-/// The value of an algorithm's plan; none where it finds none.
-fn value(problem: &Problem, algorithm: &str, options: &Options) -> Option<f64> {
+/// Returns the value of an algorithm's plan; `None` if it finds none.
+fn value(problem: &Problem, algorithm: &str, options: &Options) -> Option<Micros> {
     divi_papers::register();
     match solve(problem, objective(problem), algorithm, options) {
         Ok(plan) => Some(plan.value),
@@ -36,19 +36,19 @@ fn value(problem: &Problem, algorithm: &str, options: &Options) -> Option<f64> {
     }
 }
 
-/// How many problems were compared with their optimum, and of how many it was found by each search.
+/// Returns the number of problems that were compared with their optimum, and for how many of them each search found it.
 fn compare(count: usize, size: &Size, seed: u64) -> (usize, [usize; 3]) {
     let mut random = Random::new(seed);
     let (mut compared, mut found) = (0, [0; 3]);
     for _ in 0..count {
         let problem = problem(size, &mut random);
         let starts = ["heft", "greedy", "met", "single"].map(|start| value(&problem, start, &Options::default()));
-        // Memory is looked at by the tests of plans; here the optimum is that of schedules.
+        // Memory is covered by the tests of plans; here the optimum is that of schedules.
         let unlimited = problem.devices.iter().all(|device| device.memory.is_none());
         let optimum = brute_force::best(&problem, &|_| true).filter(|_| unlimited).map(|(value, _)| value);
         compared += usize::from(optimum.is_some() && starts[0].is_some());
         for (index, search) in SEARCHES.into_iter().enumerate() {
-            let start = if search == "evolve" { starts[2] } else { starts.into_iter().flatten().reduce(f64::min) };
+            let start = if search == "evolve" { starts[2] } else { starts.into_iter().flatten().reduce(Micros::min) };
             let value = value(&problem, search, &limited(600, seed));
             assert_eq!(value.is_some(), start.is_some(), "{search}\n{}", problem.write());
             let (Some(value), Some(start)) = (value, start) else { continue };
@@ -67,7 +67,7 @@ fn the_optimum_of_one_input() {
     let (compared, [anneal, lns, evolve]) = compare(300, &Size { nodes: 5, devices: 3, inputs: 1 }, 11);
     assert!(compared > 100, "{compared}");
     assert!(anneal * 100 >= compared * 98 && lns * 100 >= compared * 98, "{anneal}, {lns} of {compared}");
-    // A fixed order and no way back: the paper's own limits.
+    // A fixed order without backtracking: the paper's own limits.
     assert!(evolve * 100 >= compared * 70, "{evolve} of {compared}");
 }
 
@@ -79,7 +79,7 @@ fn the_optimum_of_queues() {
     assert!(evolve * 100 >= compared * 70, "{evolve} of {compared}");
 }
 
-/// Larger problems with everything that the format has: what comes out is a schedule in plain words too.
+/// Larger problems with all features of the format: results are schedules by the naive check, too.
 #[test]
 fn plans_hold() {
     let mut random = Random::new(13);
@@ -101,7 +101,7 @@ fn batches(plan: &Plan) -> Vec<Batch> {
     match &plan.schedule {
         divi_planner::plan::Schedule::Batch { batches, .. } => batches.clone(),
         divi_planner::plan::Schedule::Latency { device, start, .. } => {
-            let batch = |(node, (device, start)): (usize, (&usize, &f64))| Batch {
+            let batch = |(node, (device, start)): (usize, (&usize, &Micros))| Batch {
                 node,
                 device: *device,
                 inputs: vec![0],
@@ -144,9 +144,9 @@ fn the_same_every_time_and_better_than_heft() {
     }
 }
 
-/// Stretch by stretch, with more cuts than are all weighed: what is not in place yet is nothing to go by.
+/// Segment by segment, with more cuts than are all evaluated: tasks that are not placed yet have no influence.
 #[test]
-fn queues_of_single_inputs_in_stretches() {
+fn queues_of_single_inputs_in_segments() {
     for seed in 1..=3 {
         let mut problem = rwnn(&Rwnn { modules: 3, nodes: 4, inputs: 16, seed, ..Rwnn::default() }).unwrap();
         problem.devices.iter_mut().for_each(|device| device.batch_sizes.insert(0, 1));
@@ -163,14 +163,14 @@ fn queues_of_single_inputs_in_stretches() {
     }
 }
 
-/// The order matters to what is alive at once: a search that only looked at devices would run over.
+/// Peak memory depends on the order: a search over devices alone would exceed it.
 #[test]
-fn what_is_alive_fits() {
+fn live_tensors_fit() {
     let mut problem = instance("rwnn/rwnn_ER_N10_m5_c1_sdep_s1.json");
     problem.memory_model = MemoryModel::Liveness;
-    let total: f64 = problem.nodes.iter().map(|node| node.weight + node.output.unwrap_or(0.0)).sum();
+    let total: Bytes = problem.nodes.iter().map(|node| node.weight + node.output.unwrap_or_default()).sum();
     for share in [0.6, 0.45] {
-        problem.devices.iter_mut().for_each(|device| device.memory = Some((total * share).round()));
+        problem.devices.iter_mut().for_each(|device| device.memory = Some(Bytes((total.0 * share).round())));
         let heft = value(&problem, "heft", &Options::default()).expect("a plan");
         for search in ["anneal", "lns"] {
             let value = value(&problem, search, &limited(8_000, 3)).expect("a plan that fits");
@@ -179,9 +179,9 @@ fn what_is_alive_fits() {
     }
 }
 
-/// What is told on the way ends with what the plan says, in the name of an algorithm, and no bound that is told is above it.
+/// Events end with the value of the plan, under the name of an algorithm, and no reported bound is above it.
 #[test]
-fn news_lead_to_the_plan() {
+fn events_lead_to_the_plan() {
     divi_papers::register();
     let problem = rwnn(&Rwnn { modules: 3, channels: 2, seed: 7, ..Rwnn::default() }).unwrap();
     for objective in Objective::ALL {
@@ -196,7 +196,7 @@ fn news_lead_to_the_plan() {
             }
             let plan = solve(&problem, objective, algorithm, &options).unwrap();
             let heard = heard.lock().unwrap();
-            let mut least = (f64::INFINITY, "nothing");
+            let mut least = (Micros::INFINITY, "nothing");
             for event in heard.iter() {
                 match *event {
                     SolverEvent::Plan(value, by) => {
@@ -207,20 +207,24 @@ fn news_lead_to_the_plan() {
                         }
                     }
                     SolverEvent::Bound(bound, _) => {
-                        assert!(bound <= plan.value + 1e-6, "{objective} {algorithm}: {bound} is above {}", plan.value);
+                        assert!(
+                            bound <= plan.value + Micros(1e-6),
+                            "{objective} {algorithm}: {bound} is above {}",
+                            plan.value
+                        );
                     }
                     SolverEvent::Failed(part) => panic!("{objective} {algorithm}: {part} has failed"),
                     SolverEvent::Explored(count, _) => assert!(count > 0, "{objective} {algorithm}"),
                     SolverEvent::Taken(part) => {
                         assert_eq!(algorithm, "auto", "{objective} {part}");
-                        let of_part = |event: &SolverEvent| matches!(event, SolverEvent::Plan(value, by) if *by == part && (value - plan.value).abs() < 1e-6);
+                        let of_part = |event: &SolverEvent| matches!(event, SolverEvent::Plan(value, by) if *by == part && (*value - plan.value).abs() < Micros(1e-6));
                         assert!(heard.iter().any(of_part), "{objective}: {part} has told of no such plan");
                     }
                 }
             }
             let (value, by) = least;
             let told = format!("{objective} {algorithm}: told of {value} by {by}, answered {}", plan.value);
-            assert!((value - plan.value).abs() < 1e-6, "{told}");
+            assert!((value - plan.value).abs() < Micros(1e-6), "{told}");
             let taken = heard.iter().filter(|event| matches!(event, SolverEvent::Taken(_))).count();
             assert_eq!(taken, usize::from(algorithm == "auto"), "{objective} {algorithm}");
         }

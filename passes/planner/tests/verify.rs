@@ -1,13 +1,14 @@
-//! Plans that do not hold are refused, and the message says who, where and by how much.
+//! Invalid plans are rejected with a message that names the object, the place and the amount.
 
 #[path = "small/refusal.rs"]
 mod refusal;
 
 use divi_planner::plan::{Batch, Bound, Limit, Proof, Schedule, Stages};
+use divi_planner::units::{Bytes, BytesPerMicro, Micros};
 use divi_planner::{Plan, Problem, Terms, verify, verify_under};
 use refusal::refuses;
 
-/// A diamond on two devices; the second task may only run on the gpu, the last is pinned to the cpu.
+/// A diamond on two devices; the second task only runs on the gpu, the last is pinned to the cpu.
 const PROBLEM: &str = r#"{"format":"divi-problem/1","name":"diamond",
 "devices":[{"id":0,"name":"cpu","memory":100,"batch_sizes":[1]},{"id":1,"name":"gpu","memory":60,"batch_sizes":[1]}],
 "bandwidth":[[null,2],[4,null]],"link_latency":[[null,1],[1,null]],
@@ -23,22 +24,26 @@ fn problem(replacements: &[(&str, &str)]) -> Problem {
     Problem::read(&text).expect("a problem")
 }
 
-/// in and right on the cpu, left on the gpu: in's result arrives there at 10 + 8/2 + 1 = 15.
+/// `in` and `right` on the cpu, `left` on the gpu: the result of `in` arrives there at 10 + 8/2 + 1 = 15.
 fn plan(problem: &Problem) -> Plan {
-    let schedule = Schedule::Latency { device: vec![0, 1, 0, 0], start: vec![0.0, 15.0, 10.0, 40.0], makespan: 45.0 };
-    Plan::new(problem, "by hand", schedule, Bound::new(40.0, "thinking"))
+    let schedule = Schedule::Latency {
+        device: vec![0, 1, 0, 0],
+        start: [0.0, 15.0, 10.0, 40.0].map(Micros).to_vec(),
+        makespan: Micros(45.0),
+    };
+    Plan::new(problem, "by hand", schedule, Bound::new(Micros(40.0), "thinking"))
 }
 
 fn change(plan: &mut Plan, task: usize, to_device: usize, to_start: f64) {
     let Schedule::Latency { device, start, .. } = &mut plan.schedule else { panic!("a latency plan") };
-    (device[task], start[task]) = (to_device, to_start);
+    (device[task], start[task]) = (to_device, Micros(to_start));
 }
 
 #[test]
-fn what_holds_is_accepted() {
+fn valid_plans_are_accepted() {
     let problem = problem(&[]);
     let plan = plan(&problem);
-    assert_eq!(verify(&problem, &plan), Ok(45.0));
+    assert_eq!(verify(&problem, &plan), Ok(Micros(45.0)));
     assert_eq!(Plan::read(&plan.write()), Ok(plan));
 }
 
@@ -55,7 +60,7 @@ fn precedence() {
     );
     let mut rounded = plan(&problem);
     change(&mut rounded, 1, 1, 15.0 - 1e-8);
-    assert_eq!(verify(&problem, &rounded), Ok(45.0));
+    assert_eq!(verify(&problem, &rounded), Ok(Micros(45.0)));
     let mut sooner = plan(&problem);
     change(&mut sooner, 2, 0, 9.0);
     refuses(
@@ -96,16 +101,16 @@ fn short_task(start: f64, memory: u32) -> (Problem, Plan) {
         {{"id":1,"name":"short","time":{{"1":[2]}},"weight":1,"input":0,"output":500,"scratch":500}}]}}"#
     );
     let problem = Problem::read(&text).expect("a problem");
-    let makespan = f64::max(3e6, start + 2.0);
-    let schedule = Schedule::Latency { device: vec![0, 0], start: vec![0.0, start], makespan };
-    let plan = Plan::new(&problem, "by hand", schedule, Bound::new(0.0, "nothing"));
+    let makespan = Micros(f64::max(3e6, start + 2.0));
+    let schedule = Schedule::Latency { device: vec![0, 0], start: [0.0, start].map(Micros).to_vec(), makespan };
+    let plan = Plan::new(&problem, "by hand", schedule, Bound::none());
     (problem, plan)
 }
 
 #[test]
 fn short_tasks_take_time_and_room() {
     let (problem, plan) = short_task(3e6, 1002);
-    assert_eq!(verify(&problem, &plan), Ok(3_000_002.0));
+    assert_eq!(verify(&problem, &plan), Ok(Micros(3_000_002.0)));
     let (problem, plan) = short_task(3e6 - 2.0, 1002);
     refuses(&problem, &plan, "node 1 (short): starts at 2999998 on device 0 (cpu), where node 0 (long) runs until");
     let (problem, plan) = short_task(3e6, 1001);
@@ -146,16 +151,17 @@ fn static_memory() {
 }
 
 #[test]
-fn memory_of_what_is_alive() {
-    // On the gpu: weights 4, the copy of in's result (8) and left's own result (16) at once.
+fn live_memory() {
+    // On the gpu: weights 4, the copy of the result of `in` (8) and the result of `left` (16) at once.
     let enough =
         problem(&[("\"memory\":60", "\"memory\":28"), ("\"edges\"", "\"memory_model\":\"liveness\",\"edges\"")]);
-    assert_eq!(verify(&enough, &plan(&enough)), Ok(45.0));
+    assert_eq!(verify(&enough, &plan(&enough)), Ok(Micros(45.0)));
     let short =
         problem(&[("\"memory\":60", "\"memory\":27"), ("\"edges\"", "\"memory_model\":\"liveness\",\"edges\"")]);
     refuses(&short, &plan(&short), "device 1 (gpu): needs 28 bytes, has 27 bytes: 1 byte short");
-    // On the cpu: weights 8; while out runs, the copy of left's result (16), right's (4) and its own (1): 29. Scratch
-    // of right comes on top of in's result (8), right's (4) and, from 35 on, left's copy (16).
+    // On the cpu: weights 8; while `out` runs, the copy of the result of `left` (16), that of `right` (4) and its own
+    // (1): 29. Scratch of `right` adds to the results of `in` (8), of `right` (4) and, from 35 on, to the copy of `left`
+    // (16).
     let scratch = |bytes: u32, memory: u32| {
         let right = format!("\"scratch\":{bytes},\"weight\":7");
         let room = format!("\"memory\":{memory}");
@@ -165,7 +171,7 @@ fn memory_of_what_is_alive() {
             ("\"edges\"", "\"memory_model\":\"liveness\",\"edges\""),
         ])
     };
-    assert_eq!(verify(&scratch(9, 45), &plan(&scratch(9, 45))), Ok(45.0));
+    assert_eq!(verify(&scratch(9, 45), &plan(&scratch(9, 45))), Ok(Micros(45.0)));
     refuses(&scratch(9, 44), &plan(&scratch(9, 44)), "device 0 (cpu): needs 45 bytes, has 44 bytes: 1 byte short");
 }
 
@@ -177,14 +183,15 @@ fn certificates() {
         edit(&mut plan);
         plan
     };
-    refuses(&problem, &with(&|plan| plan.value = 44.0), "value: is 44, but the plan takes 45: off by 1");
-    refuses(&problem, &with(&|plan| plan.bound = 46.0), "bound: 46 is above the plan's own value 45: off by 1");
-    refuses(&problem, &with(&|plan| plan.bound = f64::NAN), "bound: NaN is no time");
-    let solver = |verified: f64| with(&|plan| (plan.proof, plan.verified_bound) = (Proof::Solver, Some(verified)));
-    assert_eq!(verify(&problem, &solver(30.0)), Ok(45.0));
+    refuses(&problem, &with(&|plan| plan.value = Micros(44.0)), "value: is 44, but the plan takes 45: off by 1");
+    refuses(&problem, &with(&|plan| plan.bound = Micros(46.0)), "bound: 46 is above the plan's own value 45: off by 1");
+    refuses(&problem, &with(&|plan| plan.bound = Micros(f64::NAN)), "bound: NaN is not a valid time");
+    let solver =
+        |verified: f64| with(&|plan| (plan.proof, plan.verified_bound) = (Proof::Solver, Some(Micros(verified))));
+    assert_eq!(verify(&problem, &solver(30.0)), Ok(Micros(45.0)));
     refuses(&problem, &solver(41.0), "verified_bound: 41 is above the bound 40");
-    refuses(&problem, &solver(f64::INFINITY), "verified_bound: inf is no time");
-    let exact = with(&|plan| plan.verified_bound = Some(30.0));
+    refuses(&problem, &solver(f64::INFINITY), "verified_bound: inf is not a valid time");
+    let exact = with(&|plan| plan.verified_bound = Some(Micros(30.0)));
     refuses(&problem, &exact, "verified_bound: is for bounds whose proof is solver; this one's is exact");
     refuses(&problem, &with(&|plan| plan.gap = 0.5), "gap: is 0.5, but (value - bound) / value is 0.111");
     refuses(&problem, &with(&|plan| plan.problem = "sha256:0".to_owned()), "problem: the plan is for another problem");
@@ -201,42 +208,41 @@ fn certificates() {
         "inputs: 2 queued inputs; at least 1, at most 1 for objective latency",
     );
     let shorter = |plan: &mut Plan| {
-        plan.schedule = Schedule::Latency { device: vec![0], start: vec![0.0], makespan: 45.0 };
+        plan.schedule =
+            Schedule::Latency { device: vec![0], start: [0.0].map(Micros).to_vec(), makespan: Micros(45.0) };
     };
     refuses(&problem, &with(&shorter), "device: has 1 entries, but there are 4 nodes");
 }
 
 #[test]
-fn what_cannot_be_verified_is_refused() {
+fn unverifiable_plans_are_rejected() {
     let problem = problem(&[]);
     let mut pipeline = plan(&problem);
     pipeline.objective = divi_planner::Objective::Pipeline;
-    pipeline.schedule = Schedule::Edge { place: vec![0, 0, 1, 1], period: 9.0 };
+    pipeline.schedule = Schedule::Edge { place: vec![0, 0, 1, 1], period: Micros(9.0) };
     refuses(&problem, &pipeline, "place: is there, but the problem has no edge network (edge)");
     pipeline.limit = Some(Limit::Seconds(1.5));
     assert_eq!(Plan::read(&pipeline.write()), Ok(pipeline));
 }
 
-/// The diamond as a pipeline: in, left and right, out work 10, 20, 30 and 5; transfers at 2 bytes a microsecond.
+/// The diamond as a pipeline: `in`, `left`, `right` and `out` take 10, 20, 30 and 5; transfers at 2 bytes per
+/// microsecond.
 #[test]
 fn pipelines() {
     let view = "\"mtpp\":{\"work\":[10,20,30,5],\"k\":[2,3],\"bandwidth\":2},\"edges\"";
     let diamond = problem(&[("\"edges\"", view)]);
     let with = |problem: &Problem, block: &[usize], bottleneck: f64| {
+        let bottleneck = Micros(bottleneck);
         let schedule = Schedule::Pipeline { block: block.to_vec(), k: 3, bottleneck, stages: None };
-        Plan::new(problem, "by hand", schedule, Bound::new(0.0, "nothing"))
+        Plan::new(problem, "by hand", schedule, Bound::none())
     };
-    // in's result goes out once, and comes into one block once: 10 + 8/2 and 8/2 + 20 + 30 + 5.
-    assert_eq!(verify(&diamond, &with(&diamond, &[2, 0, 0, 0], 59.0)), Ok(59.0));
-    // in and left: 10 + 20 + 8/2 + 16/2; right and out: 8/2 + 16/2 + 30 + 5.
-    assert_eq!(verify(&diamond, &with(&diamond, &[0, 0, 1, 1], 47.0)), Ok(47.0));
+    // The result of `in` goes out once, and into one block once: 10 + 8/2 and 8/2 + 20 + 30 + 5.
+    assert_eq!(verify(&diamond, &with(&diamond, &[2, 0, 0, 0], 59.0)), Ok(Micros(59.0)));
+    // `in` and `left`: 10 + 20 + 8/2 + 16/2; `right` and `out`: 8/2 + 16/2 + 30 + 5.
+    assert_eq!(verify(&diamond, &with(&diamond, &[0, 0, 1, 1], 47.0)), Ok(Micros(47.0)));
     refuses(&diamond, &with(&diamond, &[0, 0, 1, 1], 46.0), "bottleneck: is 46, but the plan takes 47: off by 1");
     refuses(&diamond, &with(&diamond, &[0, 1, 0, 1], 3.0), "bottleneck: is 3");
-    refuses(
-        &diamond,
-        &with(&diamond, &[0, 1, 1, 0], 47.0),
-        "block: blocks wait for each other in a circle, among 0, 1",
-    );
+    refuses(&diamond, &with(&diamond, &[0, 1, 1, 0], 47.0), "block: blocks form a cycle, among 0, 1");
     refuses(
         &diamond,
         &with(&diamond, &[0, 0, 3, 3], 47.0),
@@ -253,53 +259,61 @@ fn pipelines() {
     overlapping.pipeline_cost = Some("overlap".to_owned());
     // 10 + 20 against 8/2 + 16/2, and 30 + 5 against the same.
     let terms = Terms::stated_by(&overlapping);
-    assert_eq!(verify_under(&diamond, &overlapping, &terms), Ok(35.0));
+    assert_eq!(verify_under(&diamond, &overlapping, &terms), Ok(Micros(35.0)));
     overlapping.pipeline_cost = Some("free".to_owned());
-    refuses(&diamond, &overlapping, "pipeline_cost: is free; there are serial and overlap");
+    refuses(&diamond, &overlapping, "pipeline_cost: unknown pipeline cost 'free'; expected one of serial, overlap");
 }
 
-/// The diamond on its own devices: in on a, left and right on b, out on a again; all but left could run on a.
+/// The diamond on its own devices: `in` on a, `left` and `right` on b, `out` on a again; all but `left` could run on a.
 #[test]
 fn pipelines_on_devices() {
     let diamond = problem(&[]);
-    let with = |block: &[usize], devices: &[usize], bottleneck: f64| {
+    let with = |block: &[usize], devices: &[usize], bottleneck: Micros| {
         let stages = Some(Stages { block_device: Some(devices.to_vec()), order: None });
         let schedule = Schedule::Pipeline { block: block.to_vec(), k: 3, bottleneck, stages };
-        Plan::new(&diamond, "by hand", schedule, Bound::new(0.0, "nothing"))
+        Plan::new(&diamond, "by hand", schedule, Bound::none())
     };
     let time = |node: usize, device: usize| diamond.nodes[node].time[&1][device].unwrap();
     let way = |node: usize, from: usize, to: usize| {
-        let latency = diamond.link_latency.as_ref().and_then(|latency| latency[from][to]).unwrap_or(0.0);
+        let latency = diamond.link_latency.as_ref().and_then(|latency| latency[from][to]).unwrap_or_default();
         diamond.nodes[node].output.unwrap() / diamond.bandwidth[from][to].unwrap() + latency
     };
-    // What a hands on or gets: in's value once, left's and right's.
+    // Transfers of a: the result of `in` once, those of `left` and `right`.
     let moved = way(0, 0, 1) + way(1, 1, 0) + way(2, 1, 0);
     let (a, b) = (time(0, 0) + time(3, 0), time(1, 1) + time(2, 1));
-    let mut plan = with(&[0, 1, 1, 2], &[0, 1, 0], moved + f64::max(a, b));
+    let mut plan = with(&[0, 1, 1, 2], &[0, 1, 0], moved + Micros::max(a, b));
     refuses(&diamond, &plan, "device 0 (cpu): has blocks 0, 2, but devices are not shared");
     plan.shared_devices = true;
-    assert_eq!(verify_under(&diamond, &plan, &Terms::stated_by(&plan)), Ok(moved + f64::max(a, b)));
+    assert_eq!(verify_under(&diamond, &plan, &Terms::stated_by(&plan)), Ok(moved + Micros::max(a, b)));
     assert_eq!(Plan::read(&plan.write()), Ok(plan.clone()));
     let mut overlapping = plan.clone();
     overlapping.pipeline_cost = Some("overlap".to_owned());
-    let slowest = [a, b, way(0, 0, 1), way(1, 1, 0) + way(2, 1, 0)].into_iter().fold(0.0, f64::max);
+    let slowest = [a, b, way(0, 0, 1), way(1, 1, 0) + way(2, 1, 0)].into_iter().fold(Micros::ZERO, Micros::max);
     let error = verify_under(&diamond, &overlapping, &Terms::stated_by(&overlapping)).unwrap_err().to_string();
     assert!(error.contains(&format!("but the plan takes {slowest}: off by")), "{error}");
-    refuses(&diamond, &with(&[0, 1, 1, 2], &[0, 1], 9.0), "block_device: has 2 entries, but there are 3 blocks");
-    refuses(&diamond, &with(&[0, 1, 1, 2], &[0, 7, 0], 9.0), "block_device: block 1 is on device 7, but there are 2");
-    refuses(&diamond, &with(&[0, 1, 1, 2], &[0, 0, 0], 9.0), "node 1 (left): is on device 0");
-    refuses(&diamond, &with(&[0, 1, 1, 2], &[0, 1, 1], 9.0), "node 3 (out): is on device 1");
-    let schedule = Schedule::Pipeline { block: vec![0, 0, 1, 1], k: 2, bottleneck: 9.0, stages: None };
-    let nowhere = Plan::new(&diamond, "by hand", schedule, Bound::new(0.0, "nothing"));
+    refuses(
+        &diamond,
+        &with(&[0, 1, 1, 2], &[0, 1], Micros(9.0)),
+        "block_device: has 2 entries, but there are 3 blocks",
+    );
+    refuses(
+        &diamond,
+        &with(&[0, 1, 1, 2], &[0, 7, 0], Micros(9.0)),
+        "block_device: block 1 is on device 7, but there are 2",
+    );
+    refuses(&diamond, &with(&[0, 1, 1, 2], &[0, 0, 0], Micros(9.0)), "node 1 (left): is on device 0");
+    refuses(&diamond, &with(&[0, 1, 1, 2], &[0, 1, 1], Micros(9.0)), "node 3 (out): is on device 1");
+    let schedule = Schedule::Pipeline { block: vec![0, 0, 1, 1], k: 2, bottleneck: Micros(9.0), stages: None };
+    let nowhere = Plan::new(&diamond, "by hand", schedule, Bound::none());
     refuses(&diamond, &nowhere, "block_device: is missing, and the problem has no pipeline view (mtpp)");
-    // What only brings an input or takes an output is no stage.
+    // Nodes that only provide an input or take an output are no stage.
     let mut ported = diamond.clone();
     for node in [0, 3] {
-        ported.nodes[node].time.values_mut().flatten().flatten().for_each(|time| *time = 0.0);
+        ported.nodes[node].time.values_mut().flatten().flatten().for_each(|time| *time = Micros::ZERO);
     }
     let stages = Some(Stages { block_device: Some(vec![0, 1, 0]), order: None });
     let schedule = Schedule::Pipeline { block: vec![0, 1, 1, 2], k: 3, bottleneck: moved + b, stages };
-    let plan = Plan::new(&ported, "by hand", schedule, Bound::new(0.0, "nothing"));
+    let plan = Plan::new(&ported, "by hand", schedule, Bound::none());
     assert_eq!(verify(&ported, &plan), Ok(moved + b));
 }
 
@@ -308,27 +322,28 @@ fn pipelines_on_devices() {
 fn pipelines_that_overflow() {
     let view = "\"mtpp\":{\"work\":[10,20,30,5],\"k\":[2],\"bandwidth\":2,\"memory\":30},\"edges\"";
     let diamond = problem(&[("\"edges\"", view)]);
-    let with = |order: Option<Vec<Vec<usize>>>, bottleneck: f64| {
+    let with = |order: Option<Vec<Vec<usize>>>, bottleneck: Micros| {
         let stages = Some(Stages { block_device: None, order });
         let schedule = Schedule::Pipeline { block: vec![0, 0, 1, 1], k: 2, bottleneck, stages };
-        Plan::new(&diamond, "by hand", schedule, Bound::new(0.0, "nothing"))
+        Plan::new(&diamond, "by hand", schedule, Bound::none())
     };
-    let weights: f64 = diamond.nodes[2..].iter().map(|node| node.weight).sum();
-    let sizes: Vec<f64> = diamond.nodes.iter().map(|node| node.output.unwrap()).collect();
-    // Right runs while its own and both others' results are there, out while its own and those it reads are.
+    let weights: Bytes = diamond.nodes[2..].iter().map(|node| node.weight).sum();
+    let sizes: Vec<Bytes> = diamond.nodes.iter().map(|node| node.output.unwrap()).collect();
+    // `right` runs while its own and both other results are live, `out` while its own and its operands are.
     let right = sizes[0] + sizes[1] + sizes[2];
     let out = sizes[1] + sizes[2] + sizes[3];
-    let value = 47.0 + (weights + f64::max(right, out) - 30.0).max(0.0) / 2.0;
-    assert!(value > 47.0);
+    let overflow = (weights + Bytes::max(right, out) - Bytes(30.0)).max(Bytes::ZERO);
+    let value = Micros(47.0) + overflow / BytesPerMicro(2.0);
+    assert!(value > Micros(47.0));
     let plan = with(Some(vec![vec![0, 1], vec![2, 3]]), value);
     assert_eq!(verify(&diamond, &plan), Ok(value));
     assert_eq!(Plan::read(&plan.write()), Ok(plan));
-    refuses(&diamond, &with(Some(vec![vec![0, 1], vec![2, 3]]), 47.0), "bottleneck: is 47, but the plan takes");
+    refuses(&diamond, &with(Some(vec![vec![0, 1], vec![2, 3]]), Micros(47.0)), "bottleneck: is 47, but the plan takes");
     refuses(&diamond, &with(None, value), "order: is missing: what a block's memory has to hold depends on it");
     refuses(&diamond, &with(Some(vec![vec![0, 1]]), value), "order: has 1 blocks, but there are 2");
     refuses(&diamond, &with(Some(vec![vec![0], vec![2, 3]]), value), "order: node 1 (left) is missing");
     refuses(&diamond, &with(Some(vec![vec![0, 1, 2], vec![3]]), value), "order: node 2 (right) is not in block 0");
-    refuses(&diamond, &with(Some(vec![vec![0, 1, 1], vec![2, 3]]), value), "order: node 1 (left) is there twice");
+    refuses(&diamond, &with(Some(vec![vec![0, 1, 1], vec![2, 3]]), value), "order: duplicate node 1 (left)");
     refuses(
         &diamond,
         &with(Some(vec![vec![0, 1], vec![3, 2]]), value),
@@ -336,7 +351,7 @@ fn pipelines_that_overflow() {
     );
 }
 
-/// A chain of two tasks, a queue of three inputs, two devices that take one or two of them.
+/// A chain of two tasks, a queue of three inputs, two devices with batches of one or two.
 const QUEUE: &str = r#"{"format":"divi-problem/1","name":"queue","L":3,
 "devices":[{"id":0,"name":"a","memory":40,"batch_sizes":[1,2]},{"id":1,"name":"b","memory":null,"batch_sizes":[1,2]}],
 "bandwidth":[[null,2],[2,null]],
@@ -345,7 +360,7 @@ const QUEUE: &str = r#"{"format":"divi-problem/1","name":"queue","L":3,
 "edges":[[0,1]]}"#;
 
 fn batch(node: usize, device: usize, inputs: &[u32], start: f64) -> Batch {
-    Batch { node, device, inputs: inputs.to_vec(), start }
+    Batch { node, device, inputs: inputs.to_vec(), start: Micros(start) }
 }
 
 /// Task 0: inputs 0 and 1 on a until 15, input 2 on b until 20. Task 1: inputs 0 and 2 on a, input 1 on b. Input 2
@@ -359,7 +374,7 @@ fn queue_says(edit: impl Fn(&mut Vec<Batch>), makespan: f64, expected: &str) {
     let problem = Problem::read(QUEUE).expect("a problem");
     let mut batches = batches();
     edit(&mut batches);
-    let plan = Plan::new(&problem, "by hand", Schedule::Batch { batches, makespan }, Bound::new(0.0, "nothing"));
+    let plan = Plan::new(&problem, "by hand", Schedule::Batch { batches, makespan: Micros(makespan) }, Bound::none());
     match verify(&problem, &plan) {
         Ok(value) => assert_eq!(expected, value.to_string()),
         Err(error) => assert!(error.to_string().contains(expected), "says\n{error}\ninstead of\n{expected}"),
@@ -370,7 +385,7 @@ fn queue_says(edit: impl Fn(&mut Vec<Batch>), makespan: f64, expected: &str) {
 fn queues() {
     queue_says(|_| {}, 40.0, "40");
     queue_says(
-        |batches| batches[2].start = 21.0,
+        |batches| batches[2].start = Micros(21.0),
         40.0,
         "node 1: starts at 21 on device 0 (a), but node 0, which it reads, ends at 20 on device 1 (b) and arrives at 22: 1 µs too early",
     );
@@ -399,7 +414,7 @@ fn queues() {
     queue_says(|batches| batches[1].device = 0, 40.0, "node 0: launches more than once on device 0 (a)");
     queue_says(|batches| batches[1].node = 4, 40.0, "batches[1]: there is no node 4; there are 2");
     queue_says(
-        |batches| batches[3].start = 10.0,
+        |batches| batches[3].start = Micros(10.0),
         40.0,
         "node 1: starts at 10 on device 1 (b), where node 0 runs until 20: 10 µs too early",
     );
@@ -407,10 +422,10 @@ fn queues() {
 }
 
 #[test]
-fn queues_that_are_absurd() {
+fn queues_with_too_many_inputs() {
     let problem = Problem::read(QUEUE).expect("a problem");
-    let schedule = Schedule::Batch { batches: batches(), makespan: 1.0 };
-    let mut plan = Plan::new(&problem, "by hand", schedule, Bound::new(0.0, "nothing"));
+    let schedule = Schedule::Batch { batches: batches(), makespan: Micros(1.0) };
+    let mut plan = Plan::new(&problem, "by hand", schedule, Bound::none());
     for inputs in [0, u32::MAX] {
         plan.inputs = Some(inputs);
         refuses(&problem, &plan, &format!("inputs: {inputs} queued inputs; at least 1, at most 1048576"));
@@ -422,76 +437,80 @@ fn memory_of_queues() {
     // On a: 1 + 2·6 for task 0 and 1 + 2·10 for task 1.
     let held = QUEUE.replace("\"memory\":40", "\"memory\":33");
     let problem = Problem::read(&held).unwrap();
-    let schedule = Schedule::Batch { batches: batches(), makespan: 40.0 };
-    let plan = Plan::new(&problem, "by hand", schedule, Bound::new(0.0, "nothing"));
+    let schedule = Schedule::Batch { batches: batches(), makespan: Micros(40.0) };
+    let plan = Plan::new(&problem, "by hand", schedule, Bound::none());
     refuses(&problem, &plan, "device 0 (a): needs 34 bytes, has 33 bytes: 1 byte short");
 }
 
 #[test]
-fn proofs_come_back() {
+fn proofs_survive_writing_and_reading() {
     let problem = problem(&[]);
     for proof in Proof::ALL {
         let mut plan = plan(&problem);
-        plan.prove(Bound::by(40.0, "milp", proof));
-        plan.verified_bound = (proof == Proof::Solver).then_some(30.0);
+        plan.prove(Bound::by(Micros(40.0), "milp", proof));
+        plan.verified_bound = (proof == Proof::Solver).then_some(Micros(30.0));
         assert_eq!(Plan::read(&plan.write()).unwrap(), plan);
         let text = plan.write();
         assert!(text.contains(&format!("\"proof\": \"{proof}\"")), "{text}");
-        // In the first version it was not said what bounds rest on.
+        // The first version does not state the kind of proof.
         let line = |key: &str| text.lines().find(|line| line.contains(key)).map(|line| format!("{line}\n"));
         let old = text.replace("divi-plan/2", "divi-plan/1").replace(&line("\"proof\"").unwrap(), "");
         let old = old.replace(&line("\"verified_bound\"").unwrap_or_default(), "");
         let old = Plan::read(&old).unwrap();
-        assert_eq!((old.bound, old.proof, old.verified_bound), (40.0, Proof::Solver, None));
-        assert_eq!(verify(&problem, &old), Ok(45.0));
+        assert_eq!((old.bound, old.proof, old.verified_bound), (Micros(40.0), Proof::Solver, None));
+        assert_eq!(verify(&problem, &old), Ok(Micros(45.0)));
     }
-    let text = plan(&problem).write().replace("\"exact\"", "\"trust me\"");
+    let text = plan(&problem).write();
+    let missing = Plan::read(&text.replace("  \"proof\": \"exact\",\n", "")).unwrap_err().to_string();
+    assert_eq!(missing, "not divi-plan/2: proof: is missing");
+    let text = text.replace("\"exact\"", "\"trust me\"");
     let error = Plan::read(&text).unwrap_err().to_string();
     assert!(error.contains("proof: unknown proof 'trust me'; expected one of exact, safe-dual, solver"), "{error}");
 }
 
-/// A bound above the value of a plan that holds is wrong: it goes, and the plan stays.
+/// A bound above the value of a valid plan is wrong: it is dropped, and the plan remains.
 #[test]
 fn contradictions_are_dropped_with_a_warning() {
     let problem = problem(&[]);
-    let (claim, weaker) = (Bound::by(46.0, "milp", Proof::Solver), Bound::by(41.0, "cuts", Proof::SafeDual));
+    let (claim, weaker) =
+        (Bound::by(Micros(46.0), "milp", Proof::Solver), Bound::by(Micros(41.0), "cuts", Proof::SafeDual));
     let mut plan = plan(&problem);
-    plan.prove(Bound::new(30.0, "load").or(claim.clone()).or(weaker.clone()));
-    assert_eq!((plan.bound, plan.bound_by.as_str(), plan.proof), (41.0, "cuts", Proof::SafeDual));
+    plan.prove(Bound::new(Micros(30.0), "load").or(claim.clone()).or(weaker.clone()));
+    assert_eq!((plan.bound, plan.bound_by.as_str(), plan.proof), (Micros(41.0), "cuts", Proof::SafeDual));
     assert_eq!((plan.verified_bound, plan.dropped.len()), (None, 1));
-    assert_eq!(verify(&problem, &plan), Ok(45.0));
+    assert_eq!(verify(&problem, &plan), Ok(Micros(45.0)));
     let [warning] = plan.warnings().try_into().unwrap();
     let expected =
-        "the bound 46 by milp (solver's word, not verified) is above the value 45 of a plan that was verified";
+        "the bound 46 by milp (claimed by the solver, not verified) is above the value 45 of a plan that was verified";
     assert!(warning.starts_with(expected) && warning.contains("the bound is 41 by cuts now"), "{warning}");
-    // Nothing is left where the only bound contradicts, whatever it rests on.
-    for (proof, value) in Proof::ALL.into_iter().flat_map(|proof| [(proof, 46.0), (proof, f64::INFINITY)]) {
+    // No bound is left if the only one contradicts, whatever its proof.
+    for (proof, value) in Proof::ALL.into_iter().flat_map(|proof| [(proof, Micros(46.0)), (proof, Micros::INFINITY)]) {
         plan.prove(Bound::by(value, "milp", proof));
-        assert_eq!((plan.bound, plan.bound_by.as_str(), plan.gap), (0.0, "nothing", 1.0));
-        assert_eq!(verify(&problem, &plan), Ok(45.0));
+        assert_eq!((plan.bound, plan.bound_by.as_str(), plan.gap), (Micros::ZERO, "nothing", 1.0));
+        assert_eq!(verify(&problem, &plan), Ok(Micros(45.0)));
     }
-    // Rounding is no contradiction.
+    // Rounding errors are no contradiction.
     plan.dropped.clear();
-    plan.prove(Bound::by(45.0 * (1.0 + 1e-12), "milp", Proof::SafeDual));
-    assert_eq!((plan.bound, plan.is_optimal(), plan.warnings().len()), (45.0, true, 0));
+    plan.prove(Bound::by(Micros(45.0) * (1.0 + 1e-12), "milp", Proof::SafeDual));
+    assert_eq!((plan.bound, plan.is_optimal(), plan.warnings().len()), (Micros(45.0), true, 0));
 }
 
-/// A solver's word is never called optimal or proven.
+/// A solver's claim is never reported as optimal or proven.
 #[test]
-fn what_is_said_of_a_solvers_word() {
+fn a_solvers_claim_is_not_optimal() {
     let problem = problem(&[]);
     let mut plan = plan(&problem);
-    plan.prove(Bound::by(45.0, "milp", Proof::Solver));
+    plan.prove(Bound::by(Micros(45.0), "milp", Proof::Solver));
     assert_eq!((plan.gap, plan.is_optimal()), (0.0, false));
-    assert_eq!(plan.bound_remark(), " (solver's word, not verified)");
-    plan.prove(Bound::by(45.0, "milp", Proof::Solver).or(Bound::new(30.0, "load")));
-    assert_eq!(plan.bound_remark(), " (solver's word, not verified; verified: 30.0 µs)");
-    plan.prove(Bound::by(45.0, "milp", Proof::Solver).or(Bound::by(45.0, "milp", Proof::SafeDual)));
+    assert_eq!(plan.bound_remark(), " (claimed by the solver, not verified)");
+    plan.prove(Bound::by(Micros(45.0), "milp", Proof::Solver).or(Bound::new(Micros(30.0), "load")));
+    assert_eq!(plan.bound_remark(), " (claimed by the solver, not verified; verified: 30.0 µs)");
+    plan.prove(Bound::by(Micros(45.0), "milp", Proof::Solver).or(Bound::by(Micros(45.0), "milp", Proof::SafeDual)));
     assert_eq!((plan.bound_remark().as_str(), plan.is_optimal()), ("", true));
 }
 
 #[test]
-fn plans_that_are_none() {
+fn malformed_plans() {
     let problem = problem(&[]);
     let text = plan(&problem).write();
     let says = |text: &str, expected: &str| {
@@ -499,12 +518,50 @@ fn plans_that_are_none() {
         assert!(error.contains(expected), "says\n{error}\ninstead of\n{expected}");
     };
     says(&text.replace("divi-plan/2", "divi-plan/3"), "format: unknown variant `divi-plan/3`");
+    let newer = text.replace("  \"format\": \"divi-plan/2\"", "  \"version\": 3,\n  \"format\": \"divi-plan/3\"");
+    says(&newer, "not divi-plan/2: format: unknown variant `divi-plan/3`, expected `divi-plan/1` or `divi-plan/2`");
+    says(&newer.replace("divi-plan/3", "divi-plan/2"), "version: unknown field `version`");
     says(&text.replace("\"start\"", "\"starts\""), "unknown field `starts`");
     says(&text.replace("\"start\": [0, 15, 10, 40]", "\"seed\": 3"), "duplicate field `seed`");
     says(&text.replace(",\n  \"start\": [0, 15, 10, 40]", ""), "start: is missing");
     says(
         &text.replace("\"start\"", "\"batches\": [], \"start\""),
-        "batches: belongs to another form of plan than 'device'",
+        "batches: belongs to another kind of plan than 'device'",
     );
     says(&text.replace("\"latency\"", "\"batch\""), "objective: the keys are those of objective latency, not batch");
+    let with = |key: &str| text.replace("\"seed\"", &format!("{key}, \"seed\""));
+    says(&with("\"limit\": {\"seconds\": -0.5}"), "limit.seconds: -0.5 is negative");
+    says(&with("\"limit\": {\"iterations\": -5}"), "limit.iterations: invalid value: integer `-5`");
+    says(&with("\"pipeline_cost\": \"serial\""), "pipeline_cost: is for objective pipeline, not latency");
+}
+
+#[test]
+fn pipeline_costs_are_read() {
+    let problem = problem(&[]);
+    let schedule = Schedule::Pipeline { block: vec![0; 4], k: 1, bottleneck: Micros(65.0), stages: None };
+    let mut plan = Plan::new(&problem, "by hand", schedule, Bound::none());
+    plan.pipeline_cost = Some("overlap".to_owned());
+    assert_eq!(Plan::read(&plan.write()).unwrap(), plan);
+    let error = Plan::read(&plan.write().replace("overlap", "free")).unwrap_err().to_string();
+    let expected = "pipeline_cost: unknown pipeline cost 'free'; expected one of serial, overlap";
+    assert_eq!(error, format!("not divi-plan/2: {expected}"));
+}
+
+#[test]
+fn invalid_options_are_rejected() {
+    let problem = problem(&[]);
+    let with = |limit: Option<Limit>, cost: Option<&str>| Plan {
+        limit,
+        pipeline_cost: cost.map(str::to_owned),
+        ..plan(&problem)
+    };
+    assert_eq!(verify(&problem, &with(Some(Limit::Seconds(0.0)), None)), Ok(Micros(45.0)));
+    for seconds in [-1.0, f64::NAN] {
+        let expected = format!("limit: {seconds} is not a valid number of seconds");
+        refuses(&problem, &with(Some(Limit::Seconds(seconds)), None), &expected);
+    }
+    for cost in ["serial", "free"] {
+        let expected = "pipeline_cost: is for objective pipeline; this plan is for latency";
+        refuses(&problem, &with(None, Some(cost)), expected);
+    }
 }

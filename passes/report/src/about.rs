@@ -1,17 +1,17 @@
-//! What a problem does not say about itself, but people want to see.
+//! Presentation data that the problem does not contain: titles, kinds, search events.
 
 use divi_planner::units::Micros;
 
-/// Titles and kinds. All of it may be missing.
+/// Titles and kinds. Every field may be empty.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct About {
-    /// What the report is called; without it, the problem's name.
+    /// Title of the report; defaults to the problem's name.
     pub title: Option<String>,
-    /// Of each task: `conv_bn_relu`.
+    /// Kind of each task, for instance `conv_bn_relu`.
     pub task_kinds: Vec<String>,
-    /// Kind of each device, as in IR.
+    /// Kind of each device, as in the IR.
     pub device_kinds: Vec<String>,
-    /// How many operators each task is made of.
+    /// Number of operators in each task.
     pub operators: Vec<usize>,
 }
 
@@ -21,20 +21,22 @@ impl About {
     }
 }
 
-/// What a part of a portfolio found, and when.
+/// Result of one member of a portfolio, with its time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
-    /// Since the search began.
+    /// Seconds since the search began.
     pub seconds: f64,
-    /// The algorithm, or what proves a bound.
+    /// Name of the algorithm or of the bounding procedure.
     pub part: String,
+    /// The result.
     pub found: Found,
 }
 
+/// Kind and value of a search result.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Found {
-    /// A plan of this value.
+    /// A plan with this objective value.
     Plan(Micros),
-    /// A proof that no plan is better than this.
+    /// A lower bound.
     Bound(Micros),
 }

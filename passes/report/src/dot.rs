@@ -1,4 +1,4 @@
-//! The graph for Graphviz: tasks in the colours of their devices, edges with what they move between devices.
+//! Graphviz output: tasks in the colors of their devices, edges labeled with the bytes they transfer between devices.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ use crate::text::{micros, percent, quoted};
 
 pub(crate) fn draw(report: &Report<'_>) -> String {
     let mut dot = String::new();
-    write_graph(report, &mut dot).expect("a string takes all that is written");
+    write_graph(report, &mut dot).expect("writing to a string cannot fail");
     dot
 }
 
@@ -48,7 +48,7 @@ fn write_graph(report: &Report<'_>, dot: &mut String) -> std::fmt::Result {
     writeln!(dot, "  }}\n}}")
 }
 
-/// One colour, or a stripe for each device that has some of the inputs.
+/// Returns the fill attributes: one color, or a stripe for each device that runs some of the inputs.
 fn fill(devices: &[usize]) -> String {
     match devices {
         [] => "fillcolor=\"#d5dae1\"".to_owned(),
@@ -60,7 +60,7 @@ fn fill(devices: &[usize]) -> String {
     }
 }
 
-/// An edge a reader of a tensor, labelled where the tensor moves to a device of that reader.
+/// Writes one edge per consumer of a tensor, labeled if the tensor is transferred to a device of that consumer.
 fn write_edges(report: &Report<'_>, dot: &mut String) -> std::fmt::Result {
     let places = report.places();
     let mut moved: FxHashMap<(usize, usize), Bytes> = FxHashMap::default();
@@ -73,7 +73,7 @@ fn write_edges(report: &Report<'_>, dot: &mut String) -> std::fmt::Result {
         for to in &tensor.to {
             let crosses: Bytes = places[*to].iter().filter_map(|device| moved.get(&(index, *device))).sum();
             let from = tensor.from;
-            if crosses > 0.0 {
+            if crosses > Bytes::ZERO {
                 let label = quoted(&human_bytes(crosses));
                 writeln!(dot, "  t{from} -> t{to} [label={label}, color=\"#c0392b\", penwidth=1.6];")?;
             } else {

@@ -1,5 +1,5 @@
-//! Reasons for a task's device: what it takes on each device, what would cross if it moved, and what the best plan costs
-//! with the task there.
+//! Explanation of a task's placement: its time on each device, the transfers that a move would cause, and the objective of
+//! the best plan with the task pinned there.
 
 use std::fmt;
 
@@ -8,59 +8,73 @@ use divi_planner::problem::{Node, Tensor};
 use divi_planner::units::{Bytes, Micros, human_bytes};
 use divi_planner::{Error, Options, Plan, Problem, solve};
 
-/// Reasons for one task's device.
+/// Explanation of one task's placement.
 #[derive(Clone, Debug)]
 pub struct Explanation {
     task: String,
     objective: String,
     value: Micros,
     bound: Micros,
-    /// The one device that the task may run on.
+    /// Device that the task is pinned to.
     pinned: Option<String>,
-    /// Tasks that share its device.
+    /// Tasks co-located with it.
     together: Vec<String>,
+    /// One entry per device.
     pub choices: Vec<Choice>,
 }
 
-/// The task on one device.
+/// The task placed on one device.
 #[derive(Clone, Debug)]
 pub struct Choice {
+    /// Name of the device.
     pub device: String,
-    /// Where and when the plan runs it there; empty if it does not.
+    /// Launches of the task on this device in the plan; empty if it runs elsewhere.
     pub launches: Vec<Launch>,
-    /// What it takes at each batch size; empty if the device does not support it.
+    /// Time for each batch size; empty if the device does not support the task.
     pub times: Vec<(u32, Micros)>,
-    /// What would cross if it ran here, and all else where the plan has it.
+    /// Transfers needed if the task ran here and all other tasks stayed in place.
     pub crossing: Vec<Crossing>,
-    /// The plan with the task pinned here, or why there is none.
+    /// Plan with the task pinned here, or the reason why there is none.
     pub replanned: Result<Outcome, String>,
 }
 
+/// One launch of the task.
 #[derive(Clone, Debug)]
 pub struct Launch {
+    /// Start time.
     pub start: Micros,
+    /// End time.
     pub end: Micros,
+    /// Number of inputs in the batch.
     pub inputs: usize,
 }
 
+/// Objective of a plan.
 #[derive(Clone, Copy, Debug)]
 pub struct Outcome {
+    /// Objective value.
     pub value: Micros,
+    /// Lower bound.
     pub bound: Micros,
 }
 
-/// A tensor that has to move.
+/// A tensor that has to be transferred.
 #[derive(Clone, Debug)]
 pub struct Crossing {
+    /// Producing task.
     pub from: String,
+    /// Consuming task.
     pub to: String,
+    /// Device of the producer.
     pub device_from: String,
+    /// Device of the consumer.
     pub device_to: String,
+    /// Size of the tensor.
     pub bytes: Bytes,
 }
 
-/// Explains where a plan runs a node: plans again with the node pinned to each device. A pin that it has is left out for
-/// that, and those that share its device move with it.
+/// Explains where a plan runs a node: plans again with the node pinned to each device. This overrides the node's own pin;
+/// co-located nodes move with it.
 pub fn explain(problem: &Problem, plan: &Plan, node: usize, options: &Options) -> Explanation {
     let label = |node: usize| problem.nodes[node].name.clone().unwrap_or_else(|| problem.node_label(node));
     let groups = problem.colocate.iter().flatten().filter(|group| group.contains(&node));
@@ -95,7 +109,7 @@ fn times(node: &Node, device: usize) -> Vec<(u32, Micros)> {
 fn launches(problem: &Problem, plan: &Plan, node: usize, device: usize) -> Vec<Launch> {
     let time = |inputs: usize| {
         let times = u32::try_from(inputs).ok().and_then(|inputs| problem.nodes[node].time.get(&inputs));
-        times.and_then(|times| times[device]).unwrap_or(0.0)
+        times.and_then(|times| times[device]).unwrap_or_default()
     };
     match &plan.schedule {
         Schedule::Latency { device: devices, start, .. } if devices[node] == device => {
@@ -108,15 +122,15 @@ fn launches(problem: &Problem, plan: &Plan, node: usize, device: usize) -> Vec<L
         }
         Schedule::Pipeline { block, stages, .. } => {
             let devices = stages.as_ref().and_then(|stages| stages.block_device.as_ref());
-            // A stage's own time is not the input's.
+            // In a pipeline, the start within a period is not a start time of the input.
             let here = devices.is_some_and(|devices| devices[block[node]] == device);
-            if here { vec![Launch { start: 0.0, end: time(1), inputs: 1 }] } else { Vec::new() }
+            if here { vec![Launch { start: Micros::ZERO, end: time(1), inputs: 1 }] } else { Vec::new() }
         }
         Schedule::Latency { .. } | Schedule::Edge { .. } => Vec::new(),
     }
 }
 
-/// Tensors between a node on `device` and its neighbours where they are.
+/// Returns the transfers between a node on `device` and its neighbors in place.
 fn crossing(problem: &Problem, tensors: &[Tensor], places: &[Vec<usize>], node: usize, device: usize) -> Vec<Crossing> {
     let name = |node: usize| problem.nodes[node].name.clone().unwrap_or_else(|| problem.node_label(node));
     let crossing = |tensor: &Tensor, to: usize, (a, b): (usize, usize)| Crossing {
@@ -132,7 +146,7 @@ fn crossing(problem: &Problem, tensors: &[Tensor], places: &[Vec<usize>], node: 
             let mut sent = Vec::new();
             for &to in &tensor.to {
                 for &there in places[to].iter().filter(|&&there| there != device) {
-                    // Once a destination.
+                    // One transfer per destination device.
                     if !sent.contains(&there) {
                         sent.push(there);
                         found.push(crossing(tensor, to, (device, there)));
@@ -140,7 +154,7 @@ fn crossing(problem: &Problem, tensors: &[Tensor], places: &[Vec<usize>], node: 
                 }
             }
         } else if tensor.to.contains(&node) && !places[tensor.from].contains(&device) {
-            // What another reader has brought here already need not come again.
+            // Another consumer may already have caused the transfer to this device.
             let brought = tensor.to.iter().any(|&to| to != node && places[to].contains(&device));
             if let Some(&from) = places[tensor.from].first().filter(|_| !brought) {
                 found.push(crossing(tensor, node, (from, device)));
@@ -179,10 +193,10 @@ impl fmt::Display for Explanation {
         let devices: Vec<String> = here.iter().map(|choice| format!("@{}", choice.device)).collect();
         writeln!(out, "{task} runs on {}", devices.join(" and "))?;
         if let Some(device) = pinned {
-            writeln!(out, "  it is pinned to @{device}; what follows is without that pin")?;
+            writeln!(out, "  pinned to @{device}; the pin is ignored below")?;
         }
         if !together.is_empty() {
-            writeln!(out, "  it shares its device with {}", together.join(", "))?;
+            writeln!(out, "  co-located with {}", together.join(", "))?;
         }
         let proven = 100.0 * gap(*value, *bound);
         writeln!(out, "  the plan: {objective} {value:.1} µs, bound {bound:.1} µs, gap {proven:.2} %")?;
@@ -194,31 +208,31 @@ impl fmt::Display for Explanation {
 }
 
 impl Explanation {
-    /// What the numbers come to.
+    /// Summarizes the comparison of the devices.
     fn verdict(&self, here: &[&Choice]) -> String {
         let elsewhere = self.choices.iter().filter(|choice| !here.iter().any(|other| other.device == choice.device));
         let outcomes: Vec<_> =
             elsewhere.filter_map(|choice| Some((&choice.device, choice.replanned.as_ref().ok()?))).collect();
         let best = outcomes.iter().min_by(|a, b| a.1.value.total_cmp(&b.1.value));
-        let Some((device, outcome)) = best else { return "no other device can have it".to_owned() };
-        let bound = outcomes.iter().map(|(_, outcome)| outcome.bound).fold(f64::INFINITY, f64::min);
+        let Some((device, outcome)) = best else { return "no other device can run it".to_owned() };
+        let bound = outcomes.iter().map(|(_, outcome)| outcome.bound).fold(Micros::INFINITY, Micros::min);
         let change = change(outcome.value, self.value);
         if bound > self.value * (1.0 + 1e-9) {
             let least = change_of(bound, self.value);
             return format!(
-                "every plan with it elsewhere is worse, by {least} at least; the best that was found has it on \
-                 @{device} ({change})"
+                "every plan on another device is worse by at least {least}; the best one found uses @{device} \
+                 ({change})"
             );
         }
         if (outcome.value - self.value).abs() <= 1e-9 * self.value {
-            return format!("it could run on @{device} just as well: the plan is not the only one of its value");
+            return format!("@{device} gives a plan of the same value");
         }
         if outcome.value < self.value {
-            return format!("the plan with it on @{device} is better ({change}): give the planner more time");
+            return format!(
+                "the plan with it on @{device} is better ({change}): increase the planner's limit, or lower min-gain"
+            );
         }
-        format!(
-            "the best plan that was found with it elsewhere has it on @{device} ({change}); that none is better is not proven"
-        )
+        format!("the best plan found on another device uses @{device} ({change}); it is not proven that none is better")
     }
 }
 
@@ -257,10 +271,10 @@ impl Choice {
             Err(reason) => writeln!(out, "  {reason}")?,
         }
         if self.crossing.is_empty() {
-            return writeln!(out, "  nothing would cross");
+            return writeln!(out, "  no transfers");
         }
         let bytes: Bytes = self.crossing.iter().map(|crossing| crossing.bytes).sum();
-        writeln!(out, "  {} would cross for each input:", human_bytes(bytes))?;
+        writeln!(out, "  transfers of {} for each input:", human_bytes(bytes))?;
         for crossing in &self.crossing {
             let Crossing { from, to, device_from, device_to, bytes } = crossing;
             writeln!(out, "    {} from {from} (@{device_from}) to {to} (@{device_to})", human_bytes(*bytes))?;
@@ -269,17 +283,16 @@ impl Choice {
     }
 }
 
-/// `+1.67 %`, or that nothing changes.
+/// Least value that a change is relative to.
+const LEAST: Micros = Micros(f64::MIN_POSITIVE);
+
+/// Formats a relative change (`+1.67 %`), or "the same".
 fn change(value: Micros, before: Micros) -> String {
-    if (value - before).abs() <= 1e-9 * before.max(f64::MIN_POSITIVE) {
-        "the same".into()
-    } else {
-        change_of(value, before)
-    }
+    if (value - before).abs() <= 1e-9 * before.max(LEAST) { "the same".into() } else { change_of(value, before) }
 }
 
 fn change_of(value: Micros, before: Micros) -> String {
-    format!("{:+.2} %", 100.0 * (value - before) / before.max(f64::MIN_POSITIVE))
+    format!("{:+.2} %", 100.0 * (value - before) / before.max(LEAST))
 }
 
 #[cfg(test)]
@@ -287,20 +300,22 @@ mod tests {
     use super::*;
     use divi_planner::Objective;
     use divi_planner::problem::Device;
+    use divi_planner::units::BytesPerMicro;
 
-    /// Two tasks in a row; the second is faster on the second device, the way there costs 10.
+    /// Two tasks in sequence; the second is faster on the second device, and the transfer takes 10 µs.
     fn problem() -> Problem {
         let device = |id: usize, name: &str| Device { id, name: name.into(), memory: None, batch_sizes: vec![1] };
-        let links = vec![vec![None, Some(1.0)], vec![Some(1.0), None]];
+        let link = Some(BytesPerMicro(1.0));
+        let links = vec![vec![None, link], vec![link, None]];
         let mut problem = Problem::new("two", vec![device(0, "cpu"), device(1, "gpu")], links);
         let node = |id: usize, name: &str, times: [Option<f64>; 2], output: f64| Node {
             id,
             name: Some(name.into()),
-            time: [(1, times.to_vec())].into(),
-            weight: 0.0,
-            input: 0.0,
-            output: Some(output),
-            scratch: 0.0,
+            time: [(1, times.map(|time| time.map(Micros)).to_vec())].into(),
+            weight: Bytes::ZERO,
+            input: Bytes::ZERO,
+            output: Some(Bytes(output)),
+            scratch: Bytes::ZERO,
             pin: None,
             module: None,
         };
@@ -311,22 +326,22 @@ mod tests {
     }
 
     #[test]
-    fn moving_costs_what_planning_again_finds() {
+    fn choices_are_replanned_with_a_pin() {
         let problem = problem();
         let options = Options::default();
         let plan = solve(&problem, Objective::Latency, "exact", &options).expect("has a plan");
-        assert_eq!(plan.value, 16.0);
+        assert_eq!(plan.value, Micros(16.0));
         let explanation = explain(&problem, &plan, 1, &options);
-        let [cpu, gpu] = &explanation.choices[..] else { panic!("one choice a device") };
-        assert_eq!(cpu.replanned.as_ref().map(|outcome| outcome.value), Ok(101.0));
+        let [cpu, gpu] = &explanation.choices[..] else { panic!("one choice per device") };
+        assert_eq!(cpu.replanned.as_ref().map(|outcome| outcome.value), Ok(Micros(101.0)));
         assert!(cpu.crossing.is_empty() && cpu.launches.is_empty());
-        assert_eq!(gpu.replanned.as_ref().map(|outcome| outcome.value), Ok(16.0));
-        assert_eq!(gpu.crossing.iter().map(|crossing| crossing.bytes).sum::<f64>(), 10.0);
-        assert_eq!((gpu.launches[0].start, gpu.launches[0].end), (11.0, 16.0));
+        assert_eq!(gpu.replanned.as_ref().map(|outcome| outcome.value), Ok(Micros(16.0)));
+        assert_eq!(gpu.crossing.iter().map(|crossing| crossing.bytes).sum::<Bytes>(), Bytes(10.0));
+        assert_eq!((gpu.launches[0].start, gpu.launches[0].end), (Micros(11.0), Micros(16.0)));
         let text = explanation.to_string();
         assert!(text.contains("second runs on @gpu"), "{text}");
         assert!(text.contains("latency with it here: 101.0 µs (+531.25 %), bound 101.0 µs"), "{text}");
-        assert!(text.contains("every plan with it elsewhere is worse, by +531.25 % at least"), "{text}");
+        assert!(text.contains("every plan on another device is worse by at least +531.25 %"), "{text}");
     }
 
     #[test]
@@ -336,6 +351,6 @@ mod tests {
         let plan = solve(&problem, Objective::Latency, "exact", &options).expect("has a plan");
         let text = explain(&problem, &plan, 0, &options).to_string();
         assert!(text.contains("@gpu: does not support it"), "{text}");
-        assert!(text.contains("no other device can have it"), "{text}");
+        assert!(text.contains("no other device can run it"), "{text}");
     }
 }

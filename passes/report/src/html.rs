@@ -1,4 +1,4 @@
-//! One page that shows a plan and needs nothing else: no network, no other files.
+//! Report as one self-contained HTML page: it loads nothing from the network or from other files.
 
 mod data;
 
@@ -6,10 +6,10 @@ use crate::Report;
 use crate::text::{markup, script_json};
 
 const STYLE: [&str; 2] = [include_str!("html/page.css"), include_str!("html/panels.css")];
-/// Nothing is loaded from anywhere.
+/// Content security policy: nothing may be loaded.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
 const BODY: &str = include_str!("html/page.html");
-/// In the order in which they rely on each other.
+/// Later scripts depend on earlier ones.
 const SCRIPTS: [&str; 8] = [
     include_str!("html/base.js"),
     include_str!("html/overview.js"),

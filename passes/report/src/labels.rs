@@ -1,14 +1,14 @@
-//! Names short enough to be read in a bar: without the last parts that many tasks share.
+//! Short task labels for bars: names without the trailing path components that many tasks share.
 
 use rustc_hash::FxHashMap;
 
-/// So often are last parts taken away.
+/// Maximum number of components removed from a name.
 const ROUNDS: usize = 3;
-/// A last part says nothing if at least one task in so many has it, and at least these.
+/// A component is common if at least `AT_LEAST` tasks and one task in `ONE_IN` end with it.
 const ONE_IN: usize = 8;
 const AT_LEAST: usize = 4;
 
-/// A label for each name: `/layer1/conv/Conv` is `/layer1` where most names end so and no other is called that then.
+/// Returns a label for each name: `/layer1/conv/Conv` becomes `/layer1` if the endings are common and the label is unique.
 pub(crate) fn labels(names: &[String]) -> Vec<String> {
     let mut labels: Vec<&str> = names.iter().map(String::as_str).collect();
     for _ in 0..ROUNDS {
@@ -24,7 +24,7 @@ pub(crate) fn labels(names: &[String]) -> Vec<String> {
             _ => label,
         });
         let shorter: Vec<&str> = shorter.collect();
-        // Neither what is short now nor what was long before may be two tasks' label.
+        // A shortened label must differ from all old and all shortened labels.
         let mut uses: FxHashMap<&str, usize> = FxHashMap::default();
         for (label, short) in labels.iter().zip(&shorter) {
             *uses.entry(label).or_default() += 1;
@@ -47,19 +47,19 @@ mod tests {
     }
 
     #[test]
-    fn what_all_names_end_with_goes() {
+    fn common_endings_are_removed() {
         let names = ["/a/conv/Conv", "/b/conv/Conv", "/c/conv/Conv", "/d/conv/Conv", "/pool/MaxPool"];
         assert_eq!(of(&names), ["/a", "/b", "/c", "/d", "/pool/MaxPool"]);
     }
 
     #[test]
-    fn labels_stay_different() {
+    fn labels_stay_unique() {
         let names = ["/a/Conv", "/b/Conv", "/c/Conv", "/c/Relu", "/b/Relu", "/a/Relu", "/d/Conv", "/e/Relu", "/a"];
         assert_eq!(of(&names), ["/a/Conv", "/b/Conv", "/c/Conv", "/c/Relu", "/b/Relu", "/a/Relu", "/d", "/e", "/a"]);
     }
 
     #[test]
-    fn names_without_parts_stay() {
+    fn names_without_components_are_kept() {
         assert_eq!(of(&["/Conv", "Conv", "", "/"]), ["/Conv", "Conv", "", "/"]);
         assert!(of(&[]).is_empty());
     }

@@ -1,6 +1,6 @@
-//! Where tasks are in a picture of their graph: in layers, each behind all that it reads, with few crossings.
+//! Layered drawing of the task graph (Sugiyama): each task is in a layer behind all its predecessors.
 //!
-//! Layers by longest path; orders within layers by barycentres; places as close to the neighbours' as the order allows.
+//! Layers by longest path, orders within layers by the barycenter heuristic, then rows as straight as the order allows.
 
 mod place;
 
@@ -8,39 +8,39 @@ use divi_planner::problem::Problem;
 
 use crate::order::{edges, topological};
 
-/// How often the order of all layers is improved, there and back.
+/// Number of forward and backward sweeps of the ordering.
 const SWEEPS: usize = 6;
-/// Bends of long edges take part in the ordering while there are no more than these; the shortest edges come first.
+/// Maximum number of bends of long edges that take part in the ordering; the shortest edges come first.
 const MOST_BENDS: usize = 30_000;
 
-/// A picture of a graph, in layers and rows.
+/// Positions of tasks and edges, in layers and rows.
 pub(crate) struct Layout {
-    /// Of each task.
+    /// Layer of each task.
     pub(crate) layer: Vec<usize>,
-    /// Of each task, within its layer; rows are at least one apart.
+    /// Row of each task within its layer; rows are at least one apart.
     pub(crate) row: Vec<f64>,
     pub(crate) edges: Vec<Edge>,
     pub(crate) layers: usize,
-    /// All rows are between zero and this.
+    /// Upper end of the range of rows, which starts at zero.
     pub(crate) height: f64,
 }
 
 pub(crate) struct Edge {
     pub(crate) from: usize,
     pub(crate) to: usize,
-    /// The rows where it passes the layers between; empty where it passes none, or has no place of its own there.
+    /// Rows at the layers in between; empty if there are none, or if the edge exceeds the limit on bends.
     pub(crate) bends: Vec<f64>,
 }
 
-/// Tasks and bends, layer by layer.
+/// Tasks and bends (dummy vertices of long edges) by layer.
 struct Layers {
-    /// Of each layer, in order.
+    /// Vertices of each layer, in order.
     members: Vec<Vec<usize>>,
     before: Vec<Vec<usize>>,
     behind: Vec<Vec<usize>>,
-    /// The place of each in its layer.
+    /// Position of each vertex in its layer.
     index: Vec<usize>,
-    /// So many are tasks, the rest are bends.
+    /// Number of tasks; all further vertices are bends.
     tasks: usize,
 }
 
@@ -70,7 +70,7 @@ impl Layout {
     }
 }
 
-/// The longest way to each task; those that nothing is before stand right before their first reader.
+/// Returns the longest-path layer of each task; tasks without predecessors are placed right before their first consumer.
 fn longest_paths(tasks: usize, edges: &[(usize, usize)]) -> Vec<usize> {
     let mut behind = vec![Vec::new(); tasks];
     let mut reads = vec![false; tasks];
@@ -91,7 +91,7 @@ fn longest_paths(tasks: usize, edges: &[(usize, usize)]) -> Vec<usize> {
 }
 
 impl Layers {
-    /// The layers in the order of the tasks' numbers, and the bends of each edge.
+    /// Builds the layers in the order of the tasks' numbers; returns them with the bends of each edge.
     fn of(layer: &[usize], count: usize, edges: &[(usize, usize)]) -> (Self, Vec<Vec<usize>>) {
         let tasks = layer.len();
         let mut layers = Self {
@@ -139,7 +139,7 @@ impl Layers {
         }
     }
 
-    /// Sorts each layer by the middle of what is before it, then by that of what is behind.
+    /// Sorts each layer by the barycenter of its predecessors (forward), then of its successors (backward).
     fn sweep(&mut self) {
         for layer in 1..self.members.len() {
             self.sort(layer, false);
@@ -153,7 +153,7 @@ impl Layers {
         let neighbours = if backwards { &self.behind } else { &self.before };
         let middle = |member: usize| {
             let all = &neighbours[member];
-            // What has no neighbours stays where it is.
+            // A vertex without neighbors keeps its position.
             let sum: usize = all.iter().map(|other| self.index[*other]).sum();
             if all.is_empty() { self.index[member] as f64 } else { sum as f64 / all.len() as f64 }
         };

@@ -1,6 +1,6 @@
-//! What people look at: a plan as a timeline, as a graph, as text, and as one page to open in a browser. No MLIR here.
+//! Presentation of plans: timeline, graph, terminal summary, and a self-contained HTML page. Independent of MLIR.
 //!
-//! [`Timeline`] lays a plan out in time; [`Report`] shows it.
+//! [`Timeline`] computes the times that a plan implies; [`Report`] renders them.
 
 mod about;
 mod dot;
@@ -22,7 +22,7 @@ pub use about::{About, Event, Found};
 pub use progress::Progress;
 pub use timeline::{DeviceUse, Handover, Launch, LinkUse, Memory, StageCost, Timeline, Transfer, Way};
 
-/// A plan for a problem, ready to be shown.
+/// A plan for a problem with its presentation data.
 #[derive(Clone, Debug)]
 pub struct Report<'a> {
     problem: &'a Problem,
@@ -33,48 +33,49 @@ pub struct Report<'a> {
 }
 
 impl<'a> Report<'a> {
-    /// Lays the plan out in time; or says what keeps it from being for this problem. Whether it holds is the verifier's
-    /// to say.
+    /// Computes the plan's timeline. Returns an error if the plan does not match the problem; its validity is checked by
+    /// the planner's verifier only.
     pub fn new(problem: &'a Problem, plan: &'a Plan) -> Result<Self, Error> {
         let timeline = Timeline::of(problem, plan)?;
         Ok(Self { problem, plan, timeline, about: About::default(), history: Vec::new() })
     }
 
-    /// With titles and kinds.
+    /// Sets titles and kinds.
     pub fn about(self, about: About) -> Self {
         Self { about, ..self }
     }
 
-    /// With what was found on the way to the plan, by time.
+    /// Sets the events of the search, sorted by time.
     pub fn history(self, history: Vec<Event>) -> Self {
         Self { history, ..self }
     }
 
+    /// Returns the timeline.
     pub fn timeline(&self) -> &Timeline {
         &self.timeline
     }
 
-    /// A few lines for the terminal: one a device, then the value with its proof, then transfers.
+    /// Returns the terminal summary: one line per device, then the objective with its bound, then transfers.
     pub fn summary(&self, colours: bool) -> String {
         summary::text(self, colours)
     }
 
-    /// What the summary says, for programs.
+    /// Returns the contents of the summary as JSON.
     pub fn summary_json(&self) -> serde_json::Value {
         summary::json(self)
     }
 
-    /// The timeline as an SVG image.
+    /// Draws the timeline as an SVG image.
     pub fn svg(&self) -> String {
         svg::draw(self)
     }
 
-    /// The graph for Graphviz, coloured by device.
+    /// Returns the graph in Graphviz format, colored by device.
     pub fn dot(&self) -> String {
         dot::draw(self)
     }
 
-    /// All of it as one page that needs nothing else.
+    /// Returns the report as one self-contained page.
     pub fn html(&self) -> String {
         html::page(self)
     }
@@ -90,20 +91,20 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// None of a pipeline's equal devices, which are not the problem's.
+    /// Returns the kind of a device; empty for the homogeneous devices of a pipeline, which are not in the problem.
     fn device_kind(&self, device: usize) -> &str {
         let equal = self.problem.devices.get(device).map(|device| &device.name)
             != self.timeline.devices.get(device).map(|device| &device.name);
         self.about.device_kinds.get(device).filter(|_| !equal).map_or("", String::as_str)
     }
 
-    /// Of each task, as short as it can be told apart.
+    /// Returns the shortest unique label of each task.
     fn labels(&self) -> Vec<String> {
         let names: Vec<String> = (0..self.problem.nodes.len()).map(|task| self.task_name(task)).collect();
         labels::labels(&names)
     }
 
-    /// The devices of each task, ascending: several where a queue is shared out.
+    /// Returns the devices of each task, sorted; several if a queue of inputs is split.
     fn places(&self) -> Vec<Vec<usize>> {
         let mut places = vec![Vec::new(); self.problem.nodes.len()];
         for launch in &self.timeline.launches {

@@ -1,10 +1,10 @@
-//! Orders that edges demand.
+//! Topological orders.
 
 use std::collections::BTreeSet;
 
 use divi_planner::problem::Problem;
 
-/// Kahn's order, lowest number first; shorter than there are nodes where some wait for each other in a circle.
+/// Returns Kahn's topological order, lowest number first; nodes on or behind a cycle are missing.
 pub(crate) fn topological(nodes: usize, edges: impl Iterator<Item = (usize, usize)>) -> Vec<usize> {
     let mut behind = vec![Vec::new(); nodes];
     let mut waiting_for = vec![0_usize; nodes];
@@ -26,7 +26,7 @@ pub(crate) fn topological(nodes: usize, edges: impl Iterator<Item = (usize, usiz
     order
 }
 
-/// Who hands something to whom: each pair once, ascending.
+/// Returns the producer/consumer pairs, sorted and unique.
 pub(crate) fn edges(problem: &Problem) -> Vec<(usize, usize)> {
     let mut edges: Vec<(usize, usize)> =
         problem.all_tensors().iter().flat_map(|tensor| tensor.to.iter().map(|to| (tensor.from, *to))).collect();
@@ -40,7 +40,7 @@ mod tests {
     use super::topological;
 
     #[test]
-    fn lowest_first_and_circles_are_left_out() {
+    fn lowest_number_first_and_cycles_are_omitted() {
         assert_eq!(topological(4, [(3, 0), (0, 1)].into_iter()), [2, 3, 0, 1]);
         assert_eq!(topological(3, [(0, 1), (1, 0)].into_iter()), [2]);
         assert!(topological(0, [].into_iter()).is_empty());

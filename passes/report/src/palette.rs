@@ -1,6 +1,6 @@
-//! Colours of devices: told apart by people who do not see all colours, too.
+//! Colors of devices, distinguishable with color vision deficiency.
 
-/// Eight colours that differ in lightness as well as in hue.
+/// Colors of the first devices; they differ in lightness as well as in hue.
 const FIRST: [[u8; 3]; 8] = [
     [0x27, 0x72, 0xb5],
     [0xe6, 0x9f, 0x00],
@@ -12,28 +12,28 @@ const FIRST: [[u8; 3]; 8] = [
     [0x7a, 0x62, 0xc9],
 ];
 
-/// What text on them has.
+/// Colors of text on a device's color.
 const DARK: [u8; 3] = [0; 3];
 const LIGHT: [u8; 3] = [0xff, 0xff, 0xff];
 
-/// A device's colour, as red, green and blue. From the ninth on, turned around the circle of hues.
+/// Returns a device's color as red, green and blue. From the ninth device on, hues are rotated.
 pub(crate) fn rgb(device: usize) -> [u8; 3] {
     match FIRST.get(device) {
         Some(colour) => *colour,
         None => {
             let turn = (device - FIRST.len()) as f64;
-            // The golden ratio: however many there are, the next is far from all before it.
+            // Steps by the golden ratio keep each new hue far from all previous ones.
             from_hsl((turn * 0.618_034).fract(), 0.55, if device.is_multiple_of(2) { 0.45 } else { 0.65 })
         }
     }
 }
 
-/// `#2772b5`.
+/// Returns a device's color in hexadecimal: `#2772b5`.
 pub(crate) fn colour(device: usize) -> String {
     hex(rgb(device))
 }
 
-/// The colour of text on a device's colour, whichever can be read better.
+/// Returns the text color with the higher contrast on a device's color.
 pub(crate) fn text(device: usize) -> String {
     let back = rgb(device);
     hex(if contrast(back, DARK) >= contrast(back, LIGHT) { DARK } else { LIGHT })
@@ -52,7 +52,7 @@ fn from_hsl(hue: f64, saturation: f64, lightness: f64) -> [u8; 3] {
     })
 }
 
-/// WCAG's contrast of two colours, from 1 to 21.
+/// Returns the WCAG contrast ratio of two colors, from 1 to 21.
 fn contrast(one: [u8; 3], other: [u8; 3]) -> f64 {
     let (one, other) = (luminance(one), luminance(other));
     (one.max(other) + 0.05) / (one.min(other) + 0.05)
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_can_be_read_on_every_colour() {
+    fn text_is_readable_on_every_color() {
         for device in 0..64 {
             let best = contrast(rgb(device), DARK).max(contrast(rgb(device), LIGHT));
             assert!(best >= 4.5, "device {device}: {best}");
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_differ() {
+    fn colors_differ() {
         let mut colours: Vec<String> = (0..64).map(colour).collect();
         colours.sort();
         colours.dedup();

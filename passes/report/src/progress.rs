@@ -1,35 +1,37 @@
-//! A line on the terminal while a solver works: the best plan, the best bound, what is between them.
+//! Progress line on the terminal while a solver runs: incumbent, best bound, gap.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use divi_planner::units::Micros;
 use divi_planner::{Observer, SolverEvent};
 
-/// How often the line changes at most.
+/// Minimum time between updates of the line.
 const PERIOD: Duration = Duration::from_millis(100);
-/// The part of the planner that looks for remedies where there is no plan.
+/// Name of the planner's search for remedies of an infeasible problem.
 const REMEDIES: &str = "remedies";
 
-/// The line; gone when dropped.
+/// The progress line; erased on drop.
 pub struct Progress(Arc<Mutex<Line>>);
 
 struct Line {
     started: Instant,
     drawn: Option<Instant>,
-    value: f64,
-    /// Who has found the plan.
+    value: Micros,
+    /// Algorithm that found the incumbent.
     by: &'static str,
-    bound: f64,
+    bound: Micros,
 }
 
 impl Progress {
-    /// None where stderr is no terminal.
+    /// Returns the progress line, or `None` if stderr is not a terminal.
     pub fn on_terminal() -> Option<Self> {
-        let line = Line { started: Instant::now(), drawn: None, value: f64::INFINITY, by: "", bound: 0.0 };
+        let line = Line { started: Instant::now(), drawn: None, value: Micros::INFINITY, by: "", bound: Micros::ZERO };
         io::stderr().is_terminal().then(|| Self(Arc::new(Mutex::new(line))))
     }
 
+    /// Returns an observer that updates the line.
     pub fn observer(&self) -> Observer {
         let line = Arc::clone(&self.0);
         Observer::new(move |event| line.lock().unwrap_or_else(PoisonError::into_inner).take(event))
@@ -52,7 +54,7 @@ impl Line {
             SolverEvent::Bound(value, _) => self.bound = self.bound.max(value),
             SolverEvent::Explored(_, REMEDIES) => {
                 return self.draw(&format!(
-                    "\r\x1b[K{:6.1} s  there is no plan; trying what would make one possible",
+                    "\r\x1b[K{:6.1} s  no feasible plan; searching for remedies",
                     self.started.elapsed().as_secs_f64()
                 ));
             }
@@ -63,7 +65,7 @@ impl Line {
         }
     }
 
-    /// Draws the line, unless that was done just before.
+    /// Draws the line unless it was drawn less than a period ago.
     fn draw(&mut self, text: &str) {
         if self.drawn.is_none_or(|drawn| drawn.elapsed() >= PERIOD) {
             self.drawn = Some(Instant::now());
@@ -72,14 +74,14 @@ impl Line {
     }
 
     fn text(&self) -> String {
-        let Self { value, by, bound, .. } = self;
+        let Self { value, by, bound, .. } = *self;
         let seconds = self.started.elapsed().as_secs_f64();
-        let gap = 100.0 * (value - bound).max(0.0) / value.max(f64::MIN_POSITIVE);
+        let gap = 100.0 * (value - bound).max(Micros::ZERO) / value.max(Micros(f64::MIN_POSITIVE));
         format!("\r\x1b[K{seconds:6.1} s  plan {value:.1} µs by {by}  bound {bound:.1} µs  gap {gap:.2} %")
     }
 }
 
-/// A line that cannot be drawn is not worth an error.
+/// Writes to stderr; errors are ignored.
 fn write(text: &str) {
     let mut stderr = io::stderr().lock();
     let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());

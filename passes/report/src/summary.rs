@@ -1,6 +1,6 @@
-//! What is printed at the terminal.
+//! Summary for the terminal, as text and as JSON.
 
-use divi_planner::units::human_bytes;
+use divi_planner::units::{Bytes, Micros, human_bytes};
 use serde_json::{Value, json};
 
 use crate::palette::rgb;
@@ -14,12 +14,12 @@ const RED: &str = "31";
 const GREEN: &str = "32";
 const YELLOW: &str = "33";
 
-/// Links that are named; those that move most.
+/// Maximum number of links that are named; those that transfer the most bytes.
 const MOST_LINKS: usize = 4;
-/// A gap that solvers and sums leave over.
+/// Largest gap that counts as closed: rounding in solvers and sums.
 const CLOSED: f64 = 1e-6;
 
-/// Text, and the escape codes that colour it.
+/// Text with the parameters of its ANSI escape sequence.
 struct Cell {
     text: String,
     code: String,
@@ -58,7 +58,7 @@ pub(crate) fn text(report: &Report<'_>, colours: bool) -> String {
         let mut line = String::new();
         for (column, (cell, width)) in row.iter().zip(&widths).enumerate().filter(|(_, (_, width))| **width > 0) {
             let blanks = " ".repeat(width - cell.width());
-            // Names and remarks are on the left of their column, numbers on the right.
+            // Names and remarks are aligned left, numbers right.
             let left = column == 0 || column == columns - 1;
             let (before, after) = if left { (String::new(), blanks) } else { (blanks, String::new()) };
             let apart = if line.is_empty() { "" } else { "  " };
@@ -81,7 +81,8 @@ fn heading(report: &Report<'_>) -> Vec<Cell> {
 fn row(report: &Report<'_>, index: usize) -> Vec<Cell> {
     let timeline = &report.timeline;
     let device = &timeline.devices[index];
-    let of_time = |time: f64| if timeline.end > 0.0 { percent(time / timeline.end, 1) } else { String::new() };
+    let of_time =
+        |time: Micros| if timeline.end > Micros::ZERO { percent(time / timeline.end, 1) } else { String::new() };
     let [red, green, blue] = rgb(index);
     let mut cells = vec![
         Cell::coloured(&device.name, format!("38;2;{red};{green};{blue}")),
@@ -95,10 +96,10 @@ fn row(report: &Report<'_>, index: usize) -> Vec<Cell> {
         cells.extend([Cell::plain(""), Cell::plain("")]);
     }
     cells.extend([Cell::plain(micros(device.busy)), Cell::plain(of_time(device.busy))]);
-    cells.push(Cell::plain(if timeline.end > 0.0 { of_time(device.idle) } else { micros(device.idle) }));
+    cells.push(Cell::plain(if timeline.end > Micros::ZERO { of_time(device.idle) } else { micros(device.idle) }));
     cells.push(Cell::plain(human_bytes(device.memory.counted)));
     let (of, full) = match device.memory.capacity {
-        Some(capacity) if capacity > 0.0 => {
+        Some(capacity) if capacity > Bytes::ZERO => {
             let share = device.memory.counted / capacity;
             (format!("of {} ({})", human_bytes(capacity), percent(share, 1)), share > 1.0 + 1e-9)
         }
@@ -109,7 +110,7 @@ fn row(report: &Report<'_>, index: usize) -> Vec<Cell> {
     cells
 }
 
-/// Which stages of a pipeline a device has, and whether everything waits for it.
+/// Returns the stages of a device, and a note if it is the bottleneck.
 fn remark(device: &DeviceUse) -> String {
     let stages: Vec<String> = device.stages.iter().map(usize::to_string).collect();
     let mut remarks = Vec::new();
@@ -160,7 +161,7 @@ fn has_operators(report: &Report<'_>) -> bool {
     !report.about.operators.is_empty()
 }
 
-/// The share of a device in all operators, each as often as it has inputs.
+/// Returns a device's share of all operators, counted once for each input.
 fn operator_share(report: &Report<'_>, device: usize) -> f64 {
     let runs = |launch: &Launch| {
         let operators = report.about.operators.get(launch.task).copied().unwrap_or(0);
@@ -172,7 +173,7 @@ fn operator_share(report: &Report<'_>, device: usize) -> f64 {
     if all > 0 { here as f64 / all as f64 } else { 0.0 }
 }
 
-/// How many operators the tasks of a device have; a task that several devices share counts on each.
+/// Returns the number of operators in a device's tasks; a task split over several devices counts on each.
 fn operators(report: &Report<'_>, device: usize) -> usize {
     let here = report.timeline.launches.iter().filter(|launch| launch.device == device);
     here.filter_map(|launch| report.about.operators.get(launch.task)).sum()

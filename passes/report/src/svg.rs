@@ -1,8 +1,8 @@
-//! The timeline as an image: a lane a device and a link, times below.
+//! Timeline as an SVG image: one lane per device and link, with a time axis.
 
 use std::fmt::{Result, Write};
 
-use divi_planner::units::human_bytes;
+use divi_planner::units::{Micros, human_bytes};
 
 use crate::Report;
 use crate::palette::{colour, text};
@@ -17,12 +17,12 @@ const DEVICE: f64 = 34.0;
 const LINK_ROW: f64 = 10.0;
 const MOST_LINK: f64 = 40.0;
 const APART: f64 = 8.0;
-/// What a letter of a label takes, about.
+/// Approximate width of a letter.
 const LETTER: f64 = 6.9;
-/// Anything shorter would not be seen.
+/// Minimum visible width of a bar.
 const NARROWEST: f64 = 0.6;
 
-/// A lane's place from above and its height.
+/// Vertical position and height of a lane.
 struct Lane {
     top: f64,
     height: f64,
@@ -46,14 +46,14 @@ pub(crate) fn draw(report: &Report<'_>) -> String {
         top += height + APART;
     }
     let mut canvas = Canvas { report, lanes, bottom: top, svg: String::new() };
-    canvas.write().expect("a string takes all that is written");
+    canvas.write().expect("writing to a string cannot fail");
     canvas.svg
 }
 
 impl Canvas<'_> {
-    fn x(&self, time: f64) -> f64 {
+    fn x(&self, time: Micros) -> f64 {
         let end = self.report.timeline.end;
-        LEFT + if end > 0.0 { time / end * (WIDTH - LEFT - RIGHT) } else { 0.0 }
+        LEFT + if end > Micros::ZERO { time / end * (WIDTH - LEFT - RIGHT) } else { 0.0 }
     }
 
     fn write(&mut self) -> Result {
@@ -96,11 +96,11 @@ impl Canvas<'_> {
         let end = self.report.timeline.end;
         let (unit, micros) = time_unit(end);
         let below = self.bottom + 4.0;
-        if end > 0.0 {
+        if end > Micros::ZERO {
             let step = nice_step(end / micros, 10.0);
             let mut tick = 0.0;
             for count in 0.. {
-                // Not added up: sums of 0.1 are not round.
+                // `tick` is a multiple of the step, not a running sum, which would accumulate rounding errors.
                 let x = self.x(tick * micros);
                 writeln!(
                     self.svg,
@@ -177,7 +177,7 @@ impl Canvas<'_> {
             let way = match handover.way {
                 Way::In => "in",
                 Way::Out => "out",
-                Way::Spill => "does not fit",
+                Way::Spill => "exceeds memory",
             };
             let name = self.report.task_name(handover.task);
             let hint = format!("{way}: {name}, {}", human_bytes(handover.bytes));
@@ -206,10 +206,10 @@ impl Canvas<'_> {
     }
 }
 
-/// A bar from left to right, from a height downwards, and what is said about it.
+/// Draws a bar from left to right and from top down, with a tooltip.
 fn bar(svg: &mut String, place: (f64, f64, f64, f64), fill: &str, hint: &str) -> Result {
     let (x, right, top, height) = place;
-    // Neighbours stay apart where there is room for it.
+    // Leaves a gap to the next bar if there is room.
     let width = (right - x - 0.6).max(NARROWEST);
     writeln!(
         svg,
@@ -218,12 +218,12 @@ fn bar(svg: &mut String, place: (f64, f64, f64, f64), fill: &str, hint: &str) ->
     )
 }
 
-/// A number of an axis, without the digits that a sum leaves behind.
+/// Formats a tick of the axis without rounding errors.
 fn round(tick: f64) -> String {
     format!("{}", (tick * 1e6).round() / 1e6)
 }
 
-/// The end of a name, which tells tasks apart, as far as it fits.
+/// Shortens a name to its end, which distinguishes tasks.
 fn shortened(name: &str, width: f64) -> String {
     let fits = (width / LETTER).max(0.0) as usize;
     let letters = name.chars().count();

@@ -1,23 +1,23 @@
-//! Numbers as people read them, and text that cannot break out of where it is put.
+//! Number formatting, and escaping for HTML, SVG, JSON and Graphviz.
 
 use divi_planner::units::Micros;
 
-/// `1234.5 µs`.
+/// Formats a time: `1234.5 µs`.
 pub(crate) fn micros(time: Micros) -> String {
     format!("{time:.1} µs")
 }
 
-/// `2.79 %`, of a share, with so many digits behind the point.
+/// Formats a share with a number of decimals: `2.79 %`.
 pub(crate) fn percent(share: f64, digits: usize) -> String {
     format!("{:.digits$} %", 100.0 * share)
 }
 
-/// `1 task`, `2 tasks`.
+/// Formats a count: `1 task`, `2 tasks`.
 pub(crate) fn counted(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
-/// Text for an element or a quoted attribute of HTML or SVG. Characters that XML does not have become blanks.
+/// Escapes text for an element or a quoted attribute of HTML or SVG. Characters that XML excludes become blanks.
 pub(crate) fn markup(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -34,19 +34,19 @@ pub(crate) fn markup(text: &str) -> String {
     safe
 }
 
-/// JSON for a script element: no `</script>` or `<!--` can end or change it, as it has no `<` at all.
+/// Formats JSON for a script element without `<`, so that no `</script>` or `<!--` can end or change it.
 pub(crate) fn script_json(value: &serde_json::Value) -> String {
     value.to_string().replace('<', "\\u003c")
 }
 
-/// A quoted string of Graphviz.
+/// Quotes a string for Graphviz.
 pub(crate) fn quoted(text: &str) -> String {
     let mut safe = String::with_capacity(text.len() + 2);
     safe.push('"');
     for letter in text.chars() {
         match letter {
             '"' => safe.push_str("\\\""),
-            // Escapes such as \N would be read, and entities too.
+            // Graphviz interprets escapes such as \N, and entities.
             '\\' => safe.push_str("\\\\"),
             '&' => safe.push_str("&amp;"),
             '\n' => safe.push_str("\\n"),
@@ -58,19 +58,19 @@ pub(crate) fn quoted(text: &str) -> String {
     safe
 }
 
-/// A step of 1, 2 or 5 times a power of ten that cuts a length into at most so many pieces.
+/// Returns a step of 1, 2 or 5 times a power of ten that divides a length into at most `pieces` pieces.
 pub(crate) fn nice_step(length: f64, pieces: f64) -> f64 {
     let rough = length / pieces;
     let power = 10.0_f64.powf(rough.log10().floor());
     [1.0, 2.0, 5.0, 10.0].into_iter().map(|digit| digit * power).find(|step| *step >= rough).unwrap_or(10.0 * power)
 }
 
-/// A unit that suits times up to this one, and how many microseconds it has.
+/// Returns a unit suitable for times up to `longest`, and its length in microseconds.
 pub(crate) fn time_unit(longest: Micros) -> (&'static str, Micros) {
     match longest {
-        longest if longest >= 2e6 => ("s", 1e6),
-        longest if longest >= 2e3 => ("ms", 1e3),
-        _ => ("µs", 1.0),
+        longest if longest >= Micros(2e6) => ("s", Micros(1e6)),
+        longest if longest >= Micros(2e3) => ("ms", Micros(1e3)),
+        _ => ("µs", Micros(1.0)),
     }
 }
 
@@ -79,13 +79,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_read_well() {
-        assert_eq!(micros(1234.46), "1234.5 µs");
+    fn numbers_are_formatted() {
+        assert_eq!(micros(Micros(1234.46)), "1234.5 µs");
         assert_eq!(percent(0.02789, 2), "2.79 %");
         assert_eq!(counted(1, "transfer"), "1 transfer");
         assert_eq!(counted(0, "transfer"), "0 transfers");
-        assert_eq!(time_unit(1500.0), ("µs", 1.0));
-        assert_eq!(time_unit(2500.0), ("ms", 1e3));
+        assert_eq!(time_unit(Micros(1500.0)), ("µs", Micros(1.0)));
+        assert_eq!(time_unit(Micros(2500.0)), ("ms", Micros(1e3)));
     }
 
     #[test]
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_breaks_out() {
+    fn text_is_escaped() {
         assert_eq!(markup("<a b=\"c\">\n&'"), "&lt;a b=&quot;c&quot;&gt; &amp;&#39;");
         assert_eq!(quoted("a\"b\\N\n&"), "\"a\\\"b\\\\N\\n&amp;\"");
         let json = script_json(&serde_json::json!({"</script>": "<!-- <script>"}));

@@ -1,6 +1,6 @@
-//! When each device runs what, and when each tensor moves: a plan laid out in time, with what follows from it.
+//! Timeline of a plan: when each device runs which task, when each tensor is transferred, and the resulting usage.
 //!
-//! Everything is recomputed from the problem and the plan's decisions; whether a plan holds is the verifier's to say.
+//! Everything is recomputed from the problem and the plan's decisions. Validity is checked by the planner's verifier only.
 
 mod launches;
 mod lives;
@@ -12,37 +12,39 @@ mod transfers;
 
 use divi_planner::plan::{Plan, Schedule};
 use divi_planner::problem::{Node, Problem};
-use divi_planner::units::{Bytes, Micros};
+use divi_planner::units::{Bytes, BytesPerMicro, Micros};
 use divi_planner::{Error, Finding};
 
-/// A plan in time. Lanes are the devices, one after the other, and behind them the links.
+/// Timeline of a plan. Lanes are the devices, followed by the links.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timeline {
+    /// Usage of each device.
     pub devices: Vec<DeviceUse>,
-    /// Those that carry something.
+    /// Usage of the links that carry at least one transfer.
     pub links: Vec<LinkUse>,
-    /// By start, device and task.
+    /// Launches, sorted by start, device and task.
     pub launches: Vec<Launch>,
-    /// By start, sender, receiver and tensor.
+    /// Transfers, sorted by start, sender, receiver and tensor.
     pub transfers: Vec<Transfer>,
-    /// What stages of a pipeline spend on transfers, by device and start. No other plan has these.
+    /// Transfer times of pipeline stages, sorted by device, row and start; empty for other plans.
     pub handovers: Vec<Handover>,
-    /// Where the last of all these ends.
+    /// End of the last event.
     pub end: Micros,
-    /// What a stage of a pipeline takes; none for other plans.
+    /// Cost model of a pipeline; `None` for other plans.
     pub cost: Option<StageCost>,
 }
 
-/// What a stage takes in the steady state of a pipeline.
+/// Cost model of a pipeline stage in steady state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StageCost {
-    /// What comes in, its work, what goes out, one after the other.
+    /// Sum of receiving, computing and sending.
     Serial,
-    /// The longer of work and transfers.
+    /// Maximum of computing and transfers.
     Overlap,
 }
 
 impl StageCost {
+    /// Returns the name as in plans.
     pub fn name(self) -> &'static str {
         match self {
             Self::Serial => "serial",
@@ -51,114 +53,139 @@ impl StageCost {
     }
 }
 
-/// A device, or one of a pipeline's equal devices.
+/// Usage of a device, or of a homogeneous device of a pipeline.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeviceUse {
+    /// Name of the device.
     pub name: String,
-    /// Those that it runs, but for a model's inputs and outputs.
+    /// Number of tasks, without model inputs and outputs.
     pub tasks: usize,
-    /// Its part of all that is to be done, each task counted once for each input.
+    /// Share of all task executions, counted once for each input.
     pub share: f64,
-    /// How long it runs tasks, and in a serial pipeline moves tensors.
+    /// Time spent on tasks, and in a serial pipeline on transfers.
     pub busy: Micros,
-    /// What is left of the whole time.
+    /// Remaining time until the end.
     pub idle: Micros,
+    /// Memory usage.
     pub memory: Memory,
-    /// Which stages of a pipeline it has, in the pipeline's order.
+    /// Pipeline stages on the device, in the pipeline's order.
     pub stages: Vec<usize>,
-    /// Nothing in the pipeline takes longer.
+    /// True if nothing in the pipeline takes longer.
     pub bottleneck: bool,
-    /// How many things it does at the same time, as drawn.
+    /// Number of rows of the device's lane.
     pub rows: usize,
 }
 
-/// What a device holds.
+/// Memory usage of a device.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Memory {
+    /// Bytes of the weights.
     pub weights: Bytes,
-    /// Weights and the most that is alive at the same time; in a pipeline, all that its tasks touch.
+    /// Weights plus the maximum of live tensors; in a pipeline, all tensors that its tasks access.
     pub peak: Bytes,
-    /// What the problem's memory model holds against the capacity.
+    /// Bytes that the problem's memory model counts against the capacity.
     pub counted: Bytes,
-    /// None is unlimited.
+    /// Capacity; `None` if unlimited.
     pub capacity: Option<Bytes>,
-    /// What is held from when on, weights included; empty for pipelines.
+    /// Bytes in use from each time on, including weights; empty for pipelines.
     pub profile: Vec<(Micros, Bytes)>,
 }
 
-/// A bus, or a pair of devices where buses have no names.
+/// Usage of a bus, or of a pair of devices if buses have no names.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkUse {
+    /// Name of the bus or of the pair of devices.
     pub name: String,
+    /// Number of transfers.
     pub transfers: usize,
+    /// Bytes of all transfers.
     pub bytes: Bytes,
-    /// How long at least one transfer is under way.
+    /// Time during which at least one transfer is active.
     pub busy: Micros,
-    /// How many transfers are under way at the same time.
+    /// Maximum number of simultaneous transfers.
     pub rows: usize,
-    /// Nothing in the pipeline takes longer.
+    /// True if nothing in the pipeline takes longer.
     pub bottleneck: bool,
 }
 
-/// A task on a device, for some inputs.
+/// Launch of a task on a device for a batch of inputs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Launch {
+    /// Index of the task.
     pub task: usize,
+    /// Index of the device.
     pub device: usize,
-    /// Which of the queued inputs, ascending.
+    /// Queued inputs of the batch, sorted.
     pub inputs: Vec<u32>,
+    /// Start time.
     pub start: Micros,
+    /// End time.
     pub end: Micros,
 }
 
-/// A tensor on its way to another device, for as many inputs as are read there.
+/// Transfer of a tensor to another device, for the inputs that are consumed there.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Transfer {
-    /// Counts the problem's tensors; none where a task's weights move.
+    /// Index of the problem's tensor; `None` for a copy of a task's weights.
     pub tensor: Option<usize>,
-    /// The task that computes it, or whose weights move.
+    /// The task that produces the tensor or owns the weights.
     pub task: usize,
+    /// Index of the sending device.
     pub from: usize,
+    /// Index of the receiving device.
     pub to: usize,
-    /// Counts the links; none between a pipeline's equal devices.
+    /// Index of the link; `None` between homogeneous devices of a pipeline.
     pub link: Option<usize>,
-    /// Which of the link's rows is free for it.
+    /// Row in the link's lane.
     pub row: usize,
+    /// Number of inputs.
     pub inputs: usize,
-    /// Of all those inputs.
+    /// Bytes of all these inputs.
     pub bytes: Bytes,
+    /// Start time.
     pub start: Micros,
+    /// End time.
     pub end: Micros,
 }
 
-/// Time that a stage spends on what it does not compute.
+/// Time that a pipeline stage spends on a transfer or on memory overflow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Handover {
+    /// Direction of the transfer, or overflow.
     pub way: Way,
+    /// The task whose result is transferred.
     pub task: usize,
+    /// Index of the device.
     pub device: usize,
+    /// Row in the device's lane.
     pub row: usize,
+    /// Bytes transferred.
     pub bytes: Bytes,
+    /// Start time.
     pub start: Micros,
+    /// End time.
     pub end: Micros,
 }
 
+/// Direction of a [`Handover`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
+    /// Received by the stage.
     In,
+    /// Sent by the stage.
     Out,
-    /// What does not fit into a stage's memory.
+    /// Bytes that exceed the stage's memory.
     Spill,
 }
 
 impl Timeline {
-    /// The plan in time; or what keeps it from being for this problem.
+    /// Computes the timeline of a plan. Returns an error if the plan does not match the problem.
     pub fn of(problem: &Problem, plan: &Plan) -> Result<Self, Error> {
-        // A problem without tasks is not one to solve, but it has an empty timeline.
+        // An empty problem is not well-formed, but has an empty timeline.
         if !problem.nodes.is_empty() {
             problem.check_form()?;
         }
-        for (key, time) in [("value", plan.value), ("bound", plan.bound), ("gap", plan.gap)] {
+        for (key, time) in [("value", plan.value.0), ("bound", plan.bound.0), ("gap", plan.gap)] {
             if !time.is_finite() {
                 return Err(wrong(key, format!("{time} is not a finite number")));
             }
@@ -168,7 +195,7 @@ impl Timeline {
                 let launches = launches::of(problem, plan)?;
                 let mut transfers = transfers::of(problem, plan, &launches)?;
                 let ends = launches.iter().map(|launch| launch.end);
-                let end = ends.chain(transfers.iter().map(|transfer| transfer.end)).fold(0.0, f64::max);
+                let end = ends.chain(transfers.iter().map(|transfer| transfer.end)).fold(Micros::ZERO, Micros::max);
                 let links = rows::links(problem, &mut transfers);
                 let memory = memory::of(problem, &launches, &transfers);
                 let mut devices: Vec<DeviceUse> = problem.devices.iter().map(|device| idle(&device.name)).collect();
@@ -177,7 +204,7 @@ impl Timeline {
                 }
                 count(problem, &launches, &mut devices);
                 for device in &mut devices {
-                    device.idle = (end - device.busy).max(0.0);
+                    device.idle = (end - device.busy).max(Micros::ZERO);
                 }
                 Ok(Self { devices, links, launches, transfers, handovers: Vec::new(), end, cost: None })
             }
@@ -187,19 +214,19 @@ impl Timeline {
 
     /// Bytes of all transfers.
     pub fn transferred(&self) -> Bytes {
-        // A sum of nothing would be -0.
-        self.transfers.iter().fold(0.0, |all, transfer| all + transfer.bytes)
+        // `sum` of an empty iterator is -0.
+        self.transfers.iter().fold(Bytes::ZERO, |all, transfer| all + transfer.bytes)
     }
 }
 
-/// A device that does nothing yet.
+/// Returns the usage of an idle device.
 fn idle(name: &str) -> DeviceUse {
     DeviceUse {
         name: name.to_owned(),
         tasks: 0,
         share: 0.0,
-        busy: 0.0,
-        idle: 0.0,
+        busy: Micros::ZERO,
+        idle: Micros::ZERO,
         memory: Memory::default(),
         stages: Vec::new(),
         bottleneck: false,
@@ -207,7 +234,7 @@ fn idle(name: &str) -> DeviceUse {
     }
 }
 
-/// Tasks and time of each device, from its launches.
+/// Accumulates the tasks and busy time of each device.
 fn count(problem: &Problem, launches: &[Launch], devices: &mut [DeviceUse]) {
     let ports = ports(problem);
     let mut done = vec![0_usize; devices.len()];
@@ -225,7 +252,7 @@ fn count(problem: &Problem, launches: &[Launch], devices: &mut [DeviceUse]) {
     }
 }
 
-/// Which nodes only bring inputs or take outputs: they take no time, and nothing is before them or nothing behind.
+/// Returns for each node whether it is a model input or output: it takes no time and has no predecessor or no successor.
 pub(crate) fn ports(problem: &Problem) -> Vec<bool> {
     let mut makes = vec![false; problem.nodes.len()];
     let mut reads = vec![false; problem.nodes.len()];
@@ -233,16 +260,16 @@ pub(crate) fn ports(problem: &Problem) -> Vec<bool> {
         makes[tensor.from] |= !tensor.to.is_empty();
         tensor.to.iter().for_each(|to| reads[*to] = true);
     }
-    let free = |node: &Node| node.time.values().flatten().flatten().all(|time| *time == 0.0);
+    let free = |node: &Node| node.time.values().flatten().flatten().all(|time| *time == Micros::ZERO);
     problem.nodes.iter().map(|node| free(node) && !(makes[node.id] && reads[node.id])).collect()
 }
 
-/// How long bytes take from device to device; none without a link.
+/// Returns the time of a transfer between devices; `None` without a link.
 fn moving(problem: &Problem, from: usize, to: usize, bytes: Bytes) -> Option<Micros> {
-    let latency = problem.link_latency.as_ref().and_then(|latency| latency[from][to]).unwrap_or(0.0);
+    let latency = problem.link_latency.as_ref().and_then(|latency| latency[from][to]).unwrap_or_default();
     match problem.bandwidth[from][to] {
         None => Some(latency),
-        Some(0.0) => None,
+        Some(BytesPerMicro::ZERO) => None,
         Some(bandwidth) => Some(latency + bytes / bandwidth),
     }
 }
@@ -252,7 +279,7 @@ fn no_link(problem: &Problem, task: usize, from: usize, to: usize) -> Error {
     wrong(problem.node_label(task), format!("its value is read on {to}, but no link leads there from {from}"))
 }
 
-/// The plan is not for this problem.
+/// Error for a plan that does not match the problem.
 fn wrong(place: impl Into<String>, message: impl Into<String>) -> Error {
     Error::Plan(vec![Finding::new(place, message)])
 }

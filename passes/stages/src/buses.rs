@@ -1,6 +1,6 @@
-//! When stages run that were merged, and tensors move between them, where transfers have buses in turn.
+//! Times of merged stages and of the transfers between them under bus contention.
 //!
-//! Stages are the tasks of a smaller problem, whose tensors are what moves: that is timed like any other.
+//! Builds a smaller problem, with the stages as tasks and the transferred tensors as tensors, and times it with the planner.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,21 +10,21 @@ use crate::line::{Line, Times};
 use divi_planner::plan::{Schedule, Transfer};
 use divi_planner::problem::{Device, Node, Problem, Tensor};
 use divi_planner::time_as_it_is;
-use divi_planner::units::Micros;
+use divi_planner::units::{Bytes, Micros};
 
-/// A tensor of the plan, from where, to where.
+/// A tensor of the plan, its source device and its destination device.
 type Way = (usize, usize, usize);
 
-/// Times of a line, and of its transfers; none where pieces wait for each other, or for what cannot come.
+/// Times the stages of a line and their transfers; `None` if pieces form a cycle or a link is missing.
 pub(crate) fn times(problem: &Problem, launches: &Launches, line: &Line) -> Option<(Times, Vec<Transfer>)> {
     let mut times = line.times(launches, false)?;
     let of_role = |role: Role| (0..launches.all.len()).filter(move |launch| launches.role[*launch] == role);
     let mut node_of = vec![0; launches.all.len()];
-    // Inputs, pieces, outputs: each behind those that it waits for.
+    // Inputs, pieces, outputs: a topological order.
     let mut nodes: Vec<(usize, Micros)> = Vec::new();
     for launch in of_role(Role::Input) {
         node_of[launch] = nodes.len();
-        nodes.push((launches.all[launch].device, 0.0));
+        nodes.push((launches.all[launch].device, Micros::ZERO));
     }
     let first_piece = nodes.len();
     for &piece in &times.order {
@@ -33,12 +33,15 @@ pub(crate) fn times(problem: &Problem, launches: &Launches, line: &Line) -> Opti
     }
     for launch in of_role(Role::Output) {
         node_of[launch] = nodes.len();
-        nodes.push((launches.all[launch].device, 0.0));
+        nodes.push((launches.all[launch].device, Micros::ZERO));
     }
     let (tensors, ways) = tensors(launches, line, &node_of);
     let device = nodes.iter().map(|(device, _)| *device).collect();
-    let order =
-        Schedule::Latency { device, start: (0..nodes.len()).map(|node| node as Micros).collect(), makespan: 0.0 };
+    let order = Schedule::Latency {
+        device,
+        start: (0..nodes.len()).map(|node| Micros(node as f64)).collect(),
+        makespan: Micros::ZERO,
+    };
     let timed = time_as_it_is(&smaller(problem, &nodes, tensors), &order).ok()?;
     let Schedule::Latency { start, makespan, .. } = timed.schedule else { return None };
     times.makespan = makespan;
@@ -61,7 +64,7 @@ pub(crate) fn times(problem: &Problem, launches: &Launches, line: &Line) -> Opti
     Some((times, timed.transfers.iter().filter_map(transfer).collect()))
 }
 
-/// Tensors between nodes; and which tensor goes which way, of those that move.
+/// Returns the tensors between nodes, and for each transferred one its tensor and devices in the plan.
 fn tensors(launches: &Launches, line: &Line, node_of: &[usize]) -> (Vec<Tensor>, Vec<Option<Way>>) {
     let on = |launch: usize| line.device_of(launches, launch);
     let (mut tensors, mut ways) = (Vec::new(), Vec::new());
@@ -73,7 +76,7 @@ fn tensors(launches: &Launches, line: &Line, node_of: &[usize]) -> (Vec<Tensor>,
         tensors.push(Tensor { from: node_of[moving.from], bytes, to: here.into_iter().collect() });
         ways.push(Some((moving.tensor, on(moving.from), moving.to)));
     }
-    // What stays on a device is waited for, too.
+    // Dependences within a device become tensors of zero bytes.
     let mut behind: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
     for launch in 0..launches.all.len() {
         let readers = launches.read_by[launch].iter().map(|read| read.launch);
@@ -81,13 +84,13 @@ fn tensors(launches: &Launches, line: &Line, node_of: &[usize]) -> (Vec<Tensor>,
         behind.entry(node_of[launch]).or_default().extend(here.map(|reader| node_of[reader]));
     }
     for (from, readers) in behind.into_iter().filter(|(_, readers)| !readers.is_empty()) {
-        tensors.push(Tensor { from, bytes: 0.0, to: readers.into_iter().collect() });
+        tensors.push(Tensor { from, bytes: Bytes::ZERO, to: readers.into_iter().collect() });
         ways.push(None);
     }
     (tensors, ways)
 }
 
-/// The problem of running nodes where they are, each for so long.
+/// Builds the problem with nodes of fixed devices and times.
 fn smaller(problem: &Problem, nodes: &[(usize, Micros)], tensors: Vec<Tensor>) -> Problem {
     let device = |device: &Device| Device { memory: None, batch_sizes: vec![1], ..device.clone() };
     let devices: Vec<Device> = problem.devices.iter().map(device).collect();
@@ -100,10 +103,10 @@ fn smaller(problem: &Problem, nodes: &[(usize, Micros)], tensors: Vec<Tensor>) -
         id,
         name: None,
         time: BTreeMap::from([(1, (0..count).map(|device| (device == *on).then_some(*time)).collect())]),
-        weight: 0.0,
-        input: 0.0,
+        weight: Bytes::ZERO,
+        input: Bytes::ZERO,
         output: None,
-        scratch: 0.0,
+        scratch: Bytes::ZERO,
         pin: None,
         module: None,
     };

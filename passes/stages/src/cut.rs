@@ -1,4 +1,4 @@
-//! Where stages begin and end: transfers cut what a device runs.
+//! Stage boundaries: transfers cut the task sequence of a device.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,26 +6,26 @@ use crate::launches::{Launches, Role};
 use crate::line::{Line, Piece, Times};
 use divi_planner::units::Micros;
 
-/// A tensor on its way to a device, for the first launch there that reads it.
+/// A transfer to a device, caused by the first launch there that reads the tensor.
 pub(crate) struct Moving {
     pub(crate) tensor: usize,
-    /// The launch that has computed it.
+    /// The producing launch.
     pub(crate) from: usize,
     pub(crate) reader: usize,
     pub(crate) to: usize,
-    /// Ascending; those that are not on the device yet.
+    /// Inputs that are not on the device yet, sorted.
     pub(crate) inputs: Vec<u32>,
 }
 
-/// Every transfer: a tensor moves once to each device that reads it, for each input; and how many reads across devices
-/// there are. Readers are asked in the order in which their device runs them, the model's outputs last. Where the plan says
-/// when tensors move, one goes to a device for all inputs at once, with the first reader.
+/// Returns all transfers and the number of reads across devices. A tensor is transferred once to each consuming device, for
+/// each input. Consumers are visited in the execution order of their device, model outputs last. If the plan lists its
+/// transfers, a tensor is transferred to a device for all inputs at once, for the first consumer.
 pub(crate) fn moves(launches: &Launches, line: &Line) -> (Vec<Moving>, usize) {
     let mut moves: Vec<Moving> = Vec::new();
     let mut crossing = 0;
     let outputs = (0..launches.all.len()).filter(|launch| launches.role[*launch] == Role::Output);
     let tasks = line.alive().flat_map(|piece| line.pieces[piece].launches.iter().copied());
-    // Which inputs are there, and the first of the transfers that brought them.
+    // Inputs already on the device, and the index of the first transfer of the tensor to it.
     let mut there: BTreeMap<(usize, usize, usize), (BTreeSet<u32>, usize)> = BTreeMap::new();
     for reader in tasks.chain(outputs) {
         let to = line.device_of(launches, reader);
@@ -48,18 +48,18 @@ pub(crate) fn moves(launches: &Launches, line: &Line) -> (Vec<Moving>, usize) {
     (moves, crossing)
 }
 
-/// One piece a launch, in the order of the launches; ports are none.
+/// Builds one piece per launch, in the order of the launches; ports are in no piece.
 pub(crate) fn single(launches: &Launches, order: &[usize]) -> Line {
     let tasks = order.iter().filter(|launch| launches.role[**launch] == Role::Task);
     let piece = |launch: &usize| Piece { device: launches.all[*launch].device, launches: vec![*launch] };
     Line::new(launches, tasks.map(piece).collect())
 }
 
-/// Joins neighbours in a device's line where nothing leaves from the first of them and nothing comes for the second.
+/// Joins consecutive pieces of a device if nothing leaves from the first and nothing arrives for the second.
 ///
-/// No time changes. Before, the second piece waits for nothing but its device: what it reads from elsewhere was there when
-/// the first began. So it begins when the first ends, and runs at the same time as a part of it; nobody elsewhere reads
-/// what the first computes, so nobody notices that this is there only when both have run.
+/// Times do not change. The operands of the second piece from other devices arrive before the first begins, so the second
+/// runs right after the first, joined or not. No other device reads the results of the first, so their later availability
+/// has no effect.
 pub(crate) fn join(launches: &Launches, line: &Line, times: &Times) -> Line {
     let comes = arrivals(launches, line, times);
     let leaves = |piece: &Piece| {
@@ -69,7 +69,7 @@ pub(crate) fn join(launches: &Launches, line: &Line, times: &Times) -> Line {
     let inputs = |piece: &Piece| &launches.all[piece.launches[0]].inputs;
     let mut pieces: Vec<Piece> = Vec::new();
     for on_device in &line.on_device {
-        // When the piece that may get longer began, and when it ends.
+        // Begin and end of the piece that may be extended.
         let mut open: Option<(Micros, Micros)> = None;
         for &index in on_device {
             let piece = &line.pieces[index];
@@ -92,13 +92,13 @@ pub(crate) fn join(launches: &Launches, line: &Line, times: &Times) -> Line {
     Line::new(launches, pieces)
 }
 
-/// For each piece, when the last transfer for it arrives; never where it is what brings a tensor of another stage to the
-/// device: such a piece begins a stage, however early the plan has it arrive.
+/// Returns the latest arrival of a transfer for each piece; infinite if the piece is the first consumer of a tensor of
+/// another piece. Such a piece begins a stage, even if the plan lists an earlier arrival.
 fn arrivals(launches: &Launches, line: &Line, times: &Times) -> Vec<Micros> {
-    let mut comes = vec![0.0; line.pieces.len()];
+    let mut comes = vec![Micros::ZERO; line.pieces.len()];
     for moving in moves(launches, line).0 {
         if let (Some(reader), Some(_)) = (line.piece_of(moving.reader), line.piece_of(moving.from)) {
-            comes[reader] = f64::INFINITY;
+            comes[reader] = Micros::INFINITY;
         }
     }
     for piece in line.alive() {
@@ -108,7 +108,7 @@ fn arrivals(launches: &Launches, line: &Line, times: &Times) -> Vec<Micros> {
             if from != to {
                 let done = line.piece_of(read.launch).map_or(times.start[read.launch], |piece| times.end[piece]);
                 let (_, arrival) = launches.moved(read.tensor, from, to, read.count, done);
-                comes[piece] = f64::max(comes[piece], arrival);
+                comes[piece] = Micros::max(comes[piece], arrival);
             }
         }
     }

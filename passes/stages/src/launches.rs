@@ -1,4 +1,4 @@
-//! Launches of a plan, which hand tensors to each other: one a task for one input, one a batch for a queue.
+//! Launches of a plan and their data dependences: one launch per task for one input, one per batch for a queue.
 
 use std::collections::BTreeMap;
 
@@ -6,19 +6,19 @@ use divi_planner::error::{Error, Finding};
 use divi_planner::instance::Instance;
 use divi_planner::plan::{Batch, Objective, Plan, Schedule, Transfer};
 use divi_planner::problem::{Node, Problem};
-use divi_planner::units::Micros;
+use divi_planner::units::{Bytes, Micros};
 
-/// A task on a device for some inputs. Where it is decided anew where it runs, [`crate::line::Line`] knows better.
+/// A task on its planned device for a batch of inputs. [`crate::line::Line`] has the device after merging.
 pub(crate) struct Launch {
     pub(crate) node: usize,
     pub(crate) device: usize,
-    /// Ascending.
+    /// Sorted.
     pub(crate) inputs: Vec<u32>,
-    /// When the plan starts it.
+    /// Planned start.
     pub(crate) planned: Micros,
 }
 
-/// Tensors between two launches, as one of them sees it: those of the inputs that both take.
+/// Data dependence on another launch, for the inputs common to both.
 #[derive(Clone, Copy)]
 pub(crate) struct Handed {
     pub(crate) launch: usize,
@@ -26,7 +26,7 @@ pub(crate) struct Handed {
     pub(crate) count: u32,
 }
 
-/// What each launch hands over, or gets, one behind the other: a schedule is timed very often.
+/// Dependences of all launches in CSR form; schedules are timed very often.
 pub(crate) struct Handovers {
     first: Vec<usize>,
     all: Vec<Handed>,
@@ -54,9 +54,9 @@ impl std::ops::Index<usize> for Handovers {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     Task,
-    /// Brings one of the model's inputs.
+    /// Provides a model input.
     Input,
-    /// Takes one of its outputs.
+    /// Consumes a model output.
     Output,
 }
 
@@ -66,17 +66,17 @@ pub(crate) struct Launches {
     pub(crate) role: Vec<Role>,
     pub(crate) reads: Handovers,
     pub(crate) read_by: Handovers,
-    /// By launch and device; infinite where a device does not run it.
+    /// By launch and device; infinite if the device does not support the task.
     times: Vec<Micros>,
-    /// The launches of each node.
+    /// Launches of each node.
     pub(crate) of_node: Vec<Vec<usize>>,
-    /// By tensor, from where and to where: when the plan moves it. Empty where each moves as soon as it is there.
+    /// Transfer times of the plan by tensor, source and destination. Empty if tensors are transferred as soon as available.
     pub(crate) listed: BTreeMap<(usize, usize, usize), (Micros, Micros)>,
 }
 
 impl Launches {
-    /// The launches of a plan whose starts may be out of date. Whether it holds otherwise is not asked here, but for what
-    /// cannot be run at all.
+    /// Collects the launches of a plan. Its starts may be out of date; of all other constraints, only those are checked
+    /// without which the launches cannot run at all.
     pub(crate) fn of(problem: &Problem, plan: &Plan, ports: Option<&[usize]>) -> Result<Self, Error> {
         let (batches, queued) = match &plan.schedule {
             Schedule::Latency { device, start, .. } => {
@@ -86,11 +86,12 @@ impl Launches {
             Schedule::Batch { batches, .. } => (batches.clone(), plan.inputs.unwrap_or(problem.inputs)),
             Schedule::Pipeline { block, stages, .. } => {
                 let Some(on) = stages.as_ref().and_then(|stages| stages.block_device.as_ref()) else {
-                    let message = "a pipeline on equal devices (mtpp) does not say which device runs what: it has no \
-                                   stages to launch";
+                    let message = "a pipeline on equal devices (mtpp) does not assign its blocks to devices; it has no stages \
+                                   to launch";
                     return Err(Error::Unsupported(message.to_owned()));
                 };
-                let launch = |(node, of): (usize, &usize)| one(node, on.get(*of).copied().unwrap_or(usize::MAX), 0.0);
+                let launch =
+                    |(node, of): (usize, &usize)| one(node, on.get(*of).copied().unwrap_or(usize::MAX), Micros::ZERO);
                 (block.iter().enumerate().map(launch).collect(), 1)
             }
             Schedule::Edge { .. } => {
@@ -150,48 +151,48 @@ impl Launches {
         let role = all.iter().map(|launch| role_of_node[launch.node]).collect();
         let times = all.iter().flat_map(|launch| {
             let time = |device| instance.time_at(launch.node, device, launch.inputs.len() as u32);
-            (0..instance.devices()).map(move |device| time(device).unwrap_or(f64::INFINITY)).collect::<Vec<_>>()
+            (0..instance.devices()).map(move |device| time(device).unwrap_or(Micros::INFINITY)).collect::<Vec<_>>()
         });
         let (times, reads, read_by) = (times.collect(), Handovers::new(reads), Handovers::new(read_by));
         Self { instance, all, role, reads, read_by, times, of_node, listed: BTreeMap::new() }
     }
 
-    /// When a tensor that is there at a time leaves for another device, and when it arrives.
+    /// Returns the start and end of a tensor's transfer; without a listed time, it starts at `done`.
     pub(crate) fn moved(&self, tensor: usize, from: usize, to: usize, count: u32, done: Micros) -> (Micros, Micros) {
         let at_once = || (done, done + self.instance.transfer_of(tensor, from, to, count));
         self.listed.get(&(tensor, from, to)).copied().unwrap_or_else(at_once)
     }
 
-    /// A launch whose parameters are not copied reads them in the host's memory, and takes as long as that does.
+    /// Replaces the time of launches that read their parameters from host memory instead of a copy.
     fn read_directly(&mut self, problem: &Problem, plan: &Plan) {
         let Some(cold) = &problem.cold else { return };
         for (index, launch) in self.all.iter().enumerate() {
             let is_copied = plan.copies.iter().any(|copy| (copy.node, copy.to) == (launch.node, launch.device));
-            let has_none = problem.nodes[launch.node].weight == 0.0;
+            let has_none = problem.nodes[launch.node].weight == Bytes::ZERO;
             if !has_none && !is_copied && !cold.is_there(launch.node, launch.device) {
-                let time = cold.direct_time(launch.node, launch.device).unwrap_or(f64::INFINITY);
+                let time = cold.direct_time(launch.node, launch.device).unwrap_or(Micros::INFINITY);
                 self.times[index * self.instance.devices() + launch.device] = time;
             }
         }
     }
 
-    /// Time of a launch on a device; infinite where that does not run it.
+    /// Returns the time of a launch on a device; infinite if the device does not support it.
     pub(crate) fn time(&self, launch: usize, device: usize) -> Micros {
         self.times[launch * self.instance.devices() + device]
     }
 
-    /// The inputs that two launches share.
+    /// Returns the common inputs of two launches.
     pub(crate) fn shared_inputs(&self, one: usize, other: usize) -> Vec<u32> {
         let others = &self.all[other].inputs;
         self.all[one].inputs.iter().copied().filter(|input| others.binary_search(input).is_ok()).collect()
     }
 
-    /// Every launch after those that it reads from; of several ready ones the one that was to start first. Where starts
-    /// are those of a schedule, this is their order: what takes no time comes before what starts at the same time.
+    /// Returns a topological order of the launches by planned start, then planned end. For a valid schedule this is the order
+    /// of its starts; of launches with equal starts, those that take no time come first.
     pub(crate) fn by_start(&self) -> Vec<usize> {
         let key = |launch: usize| {
             let Launch { device, planned, .. } = &self.all[launch];
-            Key { start: *planned, end: planned + self.time(launch, *device), launch }
+            Key { start: *planned, end: *planned + self.time(launch, *device), launch }
         };
         let mut waiting_for: Vec<usize> = (0..self.all.len()).map(|launch| self.reads[launch].len()).collect();
         let ready = |launch: &usize| waiting_for[*launch] == 0;
@@ -209,14 +210,14 @@ impl Launches {
         order
     }
 
-    /// A schedule of these launches whose starts only say in which order they come: [`Self::by_start`].
+    /// Replaces the starts of a schedule by the positions in [`Self::by_start`].
     pub(crate) fn numbered(&self, schedule: &Schedule) -> Schedule {
         let mut schedule = schedule.clone();
         for (number, launch) in self.by_start().into_iter().enumerate() {
             match &mut schedule {
-                Schedule::Latency { start, .. } => start[self.all[launch].node] = number as Micros,
-                // As many as there are launches, in the same order.
-                Schedule::Batch { batches, .. } => batches[launch].start = number as Micros,
+                Schedule::Latency { start, .. } => start[self.all[launch].node] = Micros(number as f64),
+                // Batches and launches have the same numbers.
+                Schedule::Batch { batches, .. } => batches[launch].start = Micros(number as f64),
                 Schedule::Pipeline { .. } | Schedule::Edge { .. } => {}
             }
         }
@@ -224,7 +225,7 @@ impl Launches {
     }
 }
 
-/// By start, then end, then number.
+/// Sort key: start, then end, then number.
 struct Key {
     start: Micros,
     end: Micros,
@@ -256,7 +257,7 @@ fn one(node: usize, device: usize, start: Micros) -> Batch {
     Batch { node, device, inputs: vec![0], start }
 }
 
-/// Each task runs each input once, where it can.
+/// Checks that each task runs each input exactly once, on a device that supports it.
 fn check(problem: &Problem, instance: &Instance, batches: Vec<Batch>, queued: u32) -> Result<Vec<Launch>, Error> {
     let mut findings = Vec::new();
     let mut runs = vec![0_u32; instance.tasks() * queued as usize];
@@ -277,14 +278,14 @@ fn check(problem: &Problem, instance: &Instance, batches: Vec<Batch>, queued: u3
         && let Some(place) = runs.iter().position(|count| *count != 1)
     {
         let (node, input) = (place / queued as usize, place % queued as usize);
-        let message = format!("runs {} times for input {input}, not once", runs[place]);
+        let message = format!("runs {} times for input {input}; expected once", runs[place]);
         findings.push(Finding::new(problem.node_label(node), message));
     }
     if findings.is_empty() { Ok(all) } else { Err(Error::Plan(findings)) }
 }
 
-/// True if a node takes no time, is pinned, and has nothing before it or nothing behind it.
+/// Returns true if a node takes no time, is pinned, and has no predecessors or no successors.
 fn looks_like_port(node: &Node, instance: &Instance) -> bool {
     let is_end = instance.predecessors(node.id).is_empty() || instance.successors(node.id).is_empty();
-    node.pin.is_some() && is_end && node.time.values().flatten().flatten().all(|time| *time == 0.0)
+    node.pin.is_some() && is_end && node.time.values().flatten().flatten().all(|time| *time == Micros::ZERO)
 }

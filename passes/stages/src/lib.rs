@@ -1,12 +1,11 @@
-//! From a plan of tasks to stages: what a device launches as one, and what moves between such.
+//! Partition of a plan into stages, the units that a device launches, and the transfers between them.
 //!
-//! A stage starts when all that its tasks read has arrived and its device is free; what it computes leaves when all of it
-//! has run. So a device's tasks are cut into stages wherever a tensor leaves or comes, and nothing is later than in the
-//! plan of tasks. Stages that are too small to be worth a launch may be merged with others at the price of waiting. Where a
-//! plan says when tensors move, as buses are given out in turn, they move then. The model's inputs and outputs belong to no
-//! stage.
+//! A stage starts when all its operands have arrived and its device is free; its results leave when the whole stage has
+//! run. The task sequence of a device is therefore cut wherever a tensor leaves or arrives, so that no task is later than
+//! in the plan. Stages too small to be worth a launch may be merged, at the price of waiting. If the plan lists transfer
+//! times (bus contention), they are kept. Model inputs and outputs belong to no stage.
 //!
-//! Planning needs none of this: passes that emit a plan do. No MLIR here.
+//! Used by the passes that emit a plan, not by planning. Independent of MLIR.
 
 mod buses;
 mod cut;
@@ -25,70 +24,78 @@ use launches::Launches;
 use line::{Line, Times};
 use merge::{Judge, Merge};
 
-/// Tasks that a device runs as one.
+/// Tasks that a device runs as one launch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stage {
+    /// Index of the device.
     pub device: usize,
-    /// Which of the queued inputs, ascending; the one there is for latency and pipelines.
+    /// Queued inputs, sorted; a single one for latency and pipelines.
     pub inputs: Vec<u32>,
-    /// The problem's nodes, in the order in which they run.
+    /// Nodes of the problem, in execution order.
     pub tasks: Vec<usize>,
+    /// Start time.
     pub start: Micros,
+    /// End time.
     pub end: Micros,
 }
 
-/// Where a tensor comes from.
+/// Producer of a transferred tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// By its number.
+    /// Index of a stage.
     Stage(usize),
-    /// One of the model's inputs: a node of the problem.
+    /// A model input: a node of the problem.
     Input(usize),
 }
 
-/// A tensor on its way to a device.
+/// Transfer of a tensor to a device.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Move {
-    /// Counts the problem's tensors, see [`Problem::all_tensors`].
+    /// Index of the problem's tensor, see [`Problem::all_tensors`].
     pub tensor: usize,
+    /// Producer of the tensor.
     pub source: Source,
+    /// Index of the sending device.
     pub from: usize,
+    /// Index of the receiving device.
     pub to: usize,
-    /// Which of the queued inputs, ascending.
+    /// Queued inputs, sorted.
     pub inputs: Vec<u32>,
+    /// Start time.
     pub start: Micros,
+    /// End time.
     pub end: Micros,
 }
 
-/// A plan in stages.
+/// A plan partitioned into stages.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Staged {
-    /// By start, each behind those that it waits for; those of a pipeline in its order.
+    /// Stages by start, in topological order; those of a pipeline in pipeline order.
     pub stages: Vec<Stage>,
-    /// By start. A tensor moves once to each device that reads it, for each input.
+    /// Transfers by start. A tensor is transferred once to each consuming device, for each input.
     pub moves: Vec<Move>,
-    /// The plan of tasks, at the times that the stages give them.
+    /// The plan of tasks with the times that the stages imply.
     pub plan: Plan,
-    /// Reads on another device than the tensor's own that need no move: another reader's brought it already.
+    /// Reads across devices that need no transfer of their own, because another consumer's transfer serves them.
     pub elided: usize,
-    /// Stages that were too small and became part of others.
+    /// Number of stages merged into others because they were too small.
     pub merged: usize,
-    /// Stages that are too small still.
+    /// Number of stages that are still too small.
     pub small: usize,
 }
 
-/// Options of stages.
+/// Options of [`stages`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StageOptions {
-    /// Stages of fewer tasks are merged with others, or moved, where that is possible.
+    /// Stages of fewer tasks are merged with others if possible, which may move them to another device.
     pub min_tasks: usize,
-    /// The nodes that stand for the model's inputs and outputs. None finds them: they take no time, are pinned, and
-    /// have nothing before them or nothing behind them.
+    /// Nodes of the model inputs and outputs. `None` detects them: they take no time, are pinned, and have no predecessors
+    /// or no successors.
     pub ports: Option<Vec<usize>>,
 }
 
-/// Cuts a plan into stages. Devices, batches and the order of starts on each device are the plan's, and what stages cost is
-/// no more than what it costs at best; but for stages that are merged because they are too small.
+/// Partitions a plan into stages. Devices, batches and the order of starts on each device are kept, and the cost is at most
+/// that of the plan at its earliest times, unless small stages are merged.
 pub fn stages(problem: &Problem, plan: &Plan, options: &StageOptions) -> Result<Staged, Error> {
     let launches = Launches::of(problem, plan, options.ports.as_deref())?;
     if plan.objective == Objective::Pipeline {
@@ -104,7 +111,7 @@ pub fn stages(problem: &Problem, plan: &Plan, options: &StageOptions) -> Result<
     let mut merged = 0;
     loop {
         let times = times_of(&line, &launches, as_planned)?;
-        // Where stages have moved, transfers are gone that cut others.
+        // Merging may remove transfers that cut other stages.
         line = cut::join(&launches, &line, &times);
         match merge.run(&mut line) {
             0 => break,
@@ -118,12 +125,12 @@ pub fn stages(problem: &Problem, plan: &Plan, options: &StageOptions) -> Result<
     Ok(staged(&launches, &line, &times, &order, Made { plan, merged, min_tasks: options.min_tasks }))
 }
 
-/// Cuts a plan that says when tensors or parameters move: all times stay as they are, or are found anew, with buses given out in
-/// the order of starts, where they do not hold any more. Parameters would have to come anew, so that such a plan has to hold.
+/// Partitions a plan that lists the times of transfers or parameter copies. All times are kept if they are valid. Otherwise
+/// they are recomputed, with buses assigned in the order of starts; parameter copies cannot be recomputed.
 fn stages_on_buses(problem: &Problem, plan: &Plan, options: &StageOptions) -> Result<Staged, Error> {
     if options.min_tasks > 1 && problem.cold.is_some() {
-        let message = "stages are not merged where parameters come with the input (a cold start): leave the smallest size of \
-                       stages out";
+        let message = "stages cannot be merged in a cold start (parameters arrive with the input); remove the minimum size \
+                       of stages";
         return Err(Error::Unsupported(message.to_owned()));
     }
     let mut plan = match verify_as_stated(problem, plan) {
@@ -151,7 +158,7 @@ fn stages_on_buses(problem: &Problem, plan: &Plan, options: &StageOptions) -> Re
     Ok(staged(&launches, &line, &times, &order, Made { plan, merged, min_tasks: options.min_tasks }))
 }
 
-/// The line with small stages merged, how many were, and its plan; none where that is not possible.
+/// Merges small stages; returns the new line, the number of merged stages and the new plan, or `None` if impossible.
 fn merged_on_buses(
     problem: &Problem,
     plan: &Plan,
@@ -171,7 +178,7 @@ fn merged_on_buses(
     Some((line, merged, plan))
 }
 
-/// Pieces by their beginnings, each behind those that it waits for.
+/// Returns the pieces sorted by begin, in topological order.
 fn by_begin(line: &Line, times: &Times) -> Vec<usize> {
     let mut order = times.order.clone();
     let mut place = vec![0; line.pieces.len()];
@@ -180,9 +187,9 @@ fn by_begin(line: &Line, times: &Times) -> Vec<usize> {
     order
 }
 
-/// The same plan at the earliest times: devices, batches, blocks and the order of starts on each device stay, where tasks can
-/// run in that order; value and gap are what they are then, and the bound stays. Where memory only suffices at the plan's
-/// own times, it keeps these; so does a plan that says when tensors or parameters move, as they were given their buses in turn.
+/// Reschedules a plan at its earliest times: devices, batches, blocks and, as far as dependences allow, the order of starts
+/// on each device are kept. Updates value and gap; the bound stays. If memory suffices only at the plan's own times, they are
+/// kept. A plan that lists the times of transfers or parameter copies is returned unchanged.
 pub fn retime(problem: &Problem, plan: &Plan) -> Result<Plan, Error> {
     if !plan.transfers.is_empty() || !plan.copies.is_empty() {
         return Ok(plan.clone());
@@ -199,7 +206,7 @@ pub fn retime(problem: &Problem, plan: &Plan) -> Result<Plan, Error> {
     Ok(plan)
 }
 
-/// A plan of tasks at the earliest times, one piece a launch.
+/// A plan at its earliest times, with one piece per launch.
 struct Retimed {
     line: Line,
     times: Times,
@@ -215,7 +222,7 @@ fn retimed(problem: &Problem, plan: &Plan, launches: &Launches) -> Result<Retime
         verify_as_stated(problem, &plan)?;
         Ok((times, plan))
     };
-    // What starts earlier may lie in memory for longer.
+    // An earlier start may extend a live range.
     let (as_planned, (times, plan)) = match at(false) {
         Ok(retimed) => (false, retimed),
         Err(error) => (true, at(true).map_err(|_| error)?),
@@ -235,7 +242,7 @@ fn pipeline_stages(
     let merged = merge.run(&mut line);
     let times = times_of(&line, launches, false)?;
     let value = judge.value(&line, &times);
-    // Pieces are numbered in the pipeline's order; those that have grown are as early as their first part can be.
+    // Pieces are numbered in pipeline order; merged pieces are in the topological order of their times.
     let order = if merged == 0 { line.alive_in_order() } else { times.order.clone() };
     let schedule = match merged {
         0 => with_bottleneck(&plan.schedule, value),
@@ -260,37 +267,36 @@ fn with_bottleneck(schedule: &Schedule, value: Micros) -> Schedule {
 }
 
 fn times_of(line: &Line, launches: &Launches, as_planned: bool) -> Result<Times, Error> {
-    line.times(launches, as_planned).ok_or_else(|| {
-        Error::NotFound("the plan needs a link that is not there, or stages that wait for each other".to_owned())
-    })
+    line.times(launches, as_planned)
+        .ok_or_else(|| Error::NotFound("the plan uses a missing link, or its stages form a cycle".to_owned()))
 }
 
-/// The same plan with another schedule.
+/// Replaces the schedule of a plan.
 fn rescheduled(plan: &Plan, schedule: Schedule) -> Plan {
     let mut plan = Plan { value: schedule.value(), schedule, ..plan.clone() };
     plan.prove(plan.bound());
     plan
 }
 
-/// Verifies a plan under the terms that it states: it was verified under the caller's when it was made or read.
+/// Verifies a plan under the terms that it states itself; the caller's terms were checked when it was made or read.
 fn verify_as_stated(problem: &Problem, plan: &Plan) -> Result<Micros, Error> {
     verify_under(problem, plan, &Terms::stated_by(plan))
 }
 
-/// A plan that held before does so now.
+/// Checks that the resulting plan is still valid.
 fn check(problem: &Problem, plan: &Plan) -> Result<(), Error> {
-    let wrong = |error: Error| Error::Bug(format!("stages made a plan that is wrong: {error}"));
+    let wrong = |error: Error| Error::Bug(format!("stages produced an invalid plan: {error}"));
     verify_as_stated(problem, plan).map(drop).map_err(wrong)
 }
 
-/// Every task where and when it runs.
+/// Builds the schedule from the devices and times of all launches.
 fn schedule(launches: &Launches, line: &Line, times: &Times, objective: Objective) -> Schedule {
     let makespan = times.makespan;
     if objective == Objective::Batch {
         return Schedule::Batch { batches: batches(launches, line, times), makespan };
     }
     let mut device = vec![0; launches.all.len()];
-    let mut start = vec![0.0; launches.all.len()];
+    let mut start = vec![Micros::ZERO; launches.all.len()];
     for (index, launch) in launches.all.iter().enumerate() {
         device[launch.node] = line.device_of(launches, index);
         start[launch.node] = times.start[index];
@@ -308,7 +314,7 @@ fn batches(launches: &Launches, line: &Line, times: &Times) -> Vec<Batch> {
     launches.all.iter().enumerate().map(batch).collect()
 }
 
-/// Cost of a plan for one input or a queue: when the last launch ends.
+/// Objective for one input or a queue: end of the last launch.
 struct Makespan<'a> {
     launches: &'a Launches,
 }
@@ -325,7 +331,7 @@ impl Judge for Makespan<'_> {
         }
         let held: Vec<Bytes> = match instance.memory_model() {
             MemoryModel::Static => {
-                let mut held = vec![0.0; instance.devices()];
+                let mut held = vec![Bytes::ZERO; instance.devices()];
                 for (index, launch) in self.launches.all.iter().enumerate() {
                     let bytes = instance.static_bytes(launch.node, launch.inputs.len() as u32);
                     held[line.device_of(self.launches, index)] += bytes;
@@ -338,7 +344,7 @@ impl Judge for Makespan<'_> {
     }
 }
 
-/// Results beside the stages.
+/// Parts of the result other than the stages.
 struct Made {
     plan: Plan,
     merged: usize,

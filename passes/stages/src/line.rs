@@ -1,59 +1,60 @@
-//! Pieces of a plan in a line on each device, and when each of them runs.
+//! Sequences of pieces (stages under construction) on each device, and their times.
 
 use crate::launches::{Launches, Role};
 use divi_planner::units::Micros;
 
-/// No piece: what a port is in.
+/// Piece index of a port, which is in no piece.
 const NONE: usize = usize::MAX;
 
-/// Launches that run one after the other as one: a stage in the making.
+/// Launches that run in sequence as one: a stage under construction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
     pub(crate) device: usize,
-    /// Empty where it has become part of another.
+    /// Empty after the piece was merged into another.
     pub(crate) launches: Vec<usize>,
 }
 
+/// Pieces of all devices.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Line {
     pub(crate) pieces: Vec<Piece>,
-    /// The pieces of each device, in the order in which it runs them.
+    /// Pieces of each device, in execution order.
     pub(crate) on_device: Vec<Vec<usize>>,
     of_launch: Vec<usize>,
 }
 
-/// When pieces and launches run.
+/// Times of pieces and launches.
 pub(crate) struct Times {
-    /// By launch.
+    /// Start of each launch.
     pub(crate) start: Vec<Micros>,
-    /// By piece.
+    /// Begin and end of each piece.
     pub(crate) begin: Vec<Micros>,
     pub(crate) end: Vec<Micros>,
-    /// Pieces, each after those that it waits for.
+    /// Pieces in topological order.
     pub(crate) order: Vec<usize>,
     pub(crate) makespan: Micros,
 }
 
-/// Change that makes a piece part of another.
+/// Merge of a piece into another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Change {
     pub(crate) piece: usize,
     pub(crate) into: usize,
-    /// True if its launches come before the other's.
+    /// True if its launches come before those of the other.
     pub(crate) in_front: bool,
 }
 
-/// State that a change has replaced.
+/// Undo record of a change.
 pub(crate) struct Before {
     change: Change,
-    /// The device that the piece was on, and where in its line.
+    /// Former device of the piece, and its position there.
     device: usize,
     place: usize,
     count: usize,
 }
 
 impl Line {
-    /// Pieces as they are given, those of a device in the order in which it is to run them.
+    /// Builds a line; the pieces of a device are given in execution order.
     pub(crate) fn new(launches: &Launches, pieces: Vec<Piece>) -> Self {
         let mut on_device = vec![Vec::new(); launches.instance.devices()];
         let mut of_launch = vec![NONE; launches.all.len()];
@@ -64,28 +65,29 @@ impl Line {
         Self { pieces, on_device, of_launch }
     }
 
-    /// The piece that a launch is in; none for ports.
+    /// Returns the piece of a launch; `None` for ports.
     pub(crate) fn piece_of(&self, launch: usize) -> Option<usize> {
         Some(self.of_launch[launch]).filter(|piece| *piece != NONE)
     }
 
-    /// Where a launch runs.
+    /// Returns the device of a launch.
     pub(crate) fn device_of(&self, launches: &Launches, launch: usize) -> usize {
         self.piece_of(launch).map_or(launches.all[launch].device, |piece| self.pieces[piece].device)
     }
 
-    /// The pieces that are left.
+    /// Returns all pieces that were not merged into others.
     pub(crate) fn alive(&self) -> impl Iterator<Item = usize> {
         self.on_device.iter().flatten().copied()
     }
 
-    /// The same in the order in which pieces were given.
+    /// Returns the same pieces sorted by number.
     pub(crate) fn alive_in_order(&self) -> Vec<usize> {
         let mut alive: Vec<usize> = self.alive().collect();
         alive.sort_unstable();
         alive
     }
 
+    /// Merges a piece into another; returns the undo record.
     pub(crate) fn apply(&mut self, change: Change) -> Before {
         let Change { piece, into, in_front } = change;
         let Piece { device, launches } = std::mem::take(&mut self.pieces[piece]);
@@ -98,6 +100,7 @@ impl Line {
         Before { change, device, place, count }
     }
 
+    /// Undoes a change; the changes after it must have been undone before.
     pub(crate) fn take_back(&mut self, before: &Before) {
         let Before { change: Change { piece, into, in_front }, device, place, count } = *before;
         let other = &mut self.pieces[into].launches;
@@ -108,18 +111,19 @@ impl Line {
         self.pieces[piece] = Piece { device, launches };
     }
 
-    /// When everything runs, as early as it can: a piece once its device is free and all that its launches read has
-    /// arrived; what it computes leaves when all of it has run. None where pieces wait for each other in a circle, or for
-    /// what cannot come. `as_planned` also waits for the start that the plan gives a piece's first launch.
+    /// Computes the earliest times. A piece begins when its device is free and all operands of its launches have arrived; its
+    /// results leave when all of it has run. With `as_planned`, it also waits for the planned start of its first launch.
+    /// Returns `None` if pieces form a cycle or a link is missing.
     pub(crate) fn times(&self, launches: &Launches, as_planned: bool) -> Option<Times> {
         let count = self.pieces.len();
-        let planned = |launch: usize| if as_planned { launches.all[launch].planned.max(0.0) } else { 0.0 };
+        let planned =
+            |launch: usize| if as_planned { launches.all[launch].planned.max(Micros::ZERO) } else { Micros::ZERO };
         let mut times = Times {
-            start: vec![0.0; launches.all.len()],
-            begin: vec![0.0; count],
-            end: vec![0.0; count],
+            start: vec![Micros::ZERO; launches.all.len()],
+            begin: vec![Micros::ZERO; count],
+            end: vec![Micros::ZERO; count],
             order: Vec::with_capacity(count),
-            makespan: 0.0,
+            makespan: Micros::ZERO,
         };
         let mut waiting_for = vec![0_usize; count];
         let mut next_on_device = vec![NONE; count];
@@ -133,13 +137,13 @@ impl Line {
         for piece in self.alive() {
             alive += 1;
             let own = &self.pieces[piece].launches;
-            times.begin[piece] = own.first().map_or(0.0, |first| planned(*first));
+            times.begin[piece] = own.first().map_or(Micros::ZERO, |first| planned(*first));
             let reads = own.iter().flat_map(|launch| &launches.reads[*launch]);
             waiting_for[piece] += reads.filter(|read| ![piece, NONE].contains(&self.of_launch[read.launch])).count();
         }
         for launch in (0..launches.all.len()).filter(|launch| launches.role[*launch] == Role::Input) {
             times.start[launch] = planned(launch);
-            // A model's inputs are waited for by time alone.
+            // Model inputs constrain times only, not the order.
             self.hand_over(launches, launch, times.start[launch], &mut times, |_| {});
         }
         let mut ready: std::collections::VecDeque<usize> =
@@ -181,14 +185,14 @@ impl Line {
         Some(times)
     }
 
-    /// Brings what a launch computes, which is there at a time, to its readers in other pieces, and tells of each.
+    /// Propagates the results of a launch, available at `done`, to the consumers in other pieces; calls `notify` for each.
     fn hand_over(
         &self,
         launches: &Launches,
         launch: usize,
         done: Micros,
         times: &mut Times,
-        mut tell: impl FnMut(usize),
+        mut notify: impl FnMut(usize),
     ) {
         let (own, from) = (self.of_launch[launch], self.device_of(launches, launch));
         for handed in &launches.read_by[launch] {
@@ -202,25 +206,25 @@ impl Line {
                 times.start[handed.launch] = times.start[handed.launch].max(arrival);
             } else {
                 times.begin[reader] = times.begin[reader].max(arrival);
-                tell(reader);
+                notify(reader);
             }
         }
     }
 
-    /// From each piece's beginning to the end of the plan, on the longest way.
+    /// Returns the longest path from each piece's begin to the end of the plan.
     pub(crate) fn tails(&self, launches: &Launches, times: &Times) -> Vec<Micros> {
-        let mut tails = vec![0.0; self.pieces.len()];
-        let mut device_tail = vec![0.0; self.on_device.len()];
+        let mut tails = vec![Micros::ZERO; self.pieces.len()];
+        let mut device_tail = vec![Micros::ZERO; self.on_device.len()];
         for &piece in times.order.iter().rev() {
             let device = self.pieces[piece].device;
             let behind = self.behind(launches, piece, device, &tails, None);
-            tails[piece] = times.end[piece] - times.begin[piece] + f64::max(behind, device_tail[device]);
+            tails[piece] = times.end[piece] - times.begin[piece] + Micros::max(behind, device_tail[device]);
             device_tail[device] = tails[piece];
         }
         tails
     }
 
-    /// The longest way from a piece's end through what reads it, if it were on a device; but for those in another piece.
+    /// Returns the longest path from the end of a piece through its consumers if it were on `device`, without those in `without`.
     pub(crate) fn behind(
         &self,
         launches: &Launches,
@@ -229,19 +233,19 @@ impl Line {
         tails: &[Micros],
         without: Option<usize>,
     ) -> Micros {
-        let mut longest: Micros = 0.0;
+        let mut longest = Micros::ZERO;
         for handed in self.pieces[piece].launches.iter().flat_map(|launch| &launches.read_by[*launch]) {
             let reader = self.of_launch[handed.launch];
             if reader != piece && Some(reader) != without {
                 let to = self.device_of(launches, handed.launch);
-                let tail = tails.get(reader).copied().unwrap_or(0.0);
+                let tail = tails.get(reader).copied().unwrap_or_default();
                 longest = longest.max(launches.instance.transfer_of(handed.tensor, device, to, handed.count) + tail);
             }
         }
         longest
     }
 
-    /// When all that a piece reads would be there, if it were on a device; but for what another piece computes.
+    /// Returns the arrival of the last operand of a piece if it were on `device`, without the results of `without`.
     pub(crate) fn arrival(
         &self,
         launches: &Launches,
@@ -250,7 +254,7 @@ impl Line {
         times: &Times,
         without: Option<usize>,
     ) -> Micros {
-        let mut latest: Micros = 0.0;
+        let mut latest = Micros::ZERO;
         for read in self.pieces[piece].launches.iter().flat_map(|launch| &launches.reads[*launch]) {
             let source = self.of_launch[read.launch];
             if source != piece && Some(source) != without {
@@ -262,7 +266,7 @@ impl Line {
         latest
     }
 
-    /// Outputs are taken when they have arrived, and the host runs nothing else: they are no piece, but have their moment.
+    /// Sets the times of model outputs: at arrival, or at the end of the task that is running on their device then.
     fn place_outputs(&self, launches: &Launches, times: &mut Times, as_planned: bool) -> Option<()> {
         for launch in (0..launches.all.len()).filter(|launch| launches.role[*launch] == Role::Output) {
             let arrival = times.start[launch];
@@ -272,7 +276,7 @@ impl Line {
             let wanted = if as_planned { arrival.max(launches.all[launch].planned) } else { arrival };
             let device = launches.all[launch].device;
             let line = &self.on_device[device];
-            // The last piece that begins before.
+            // The last piece that begins earlier.
             let running = line.partition_point(|piece| times.begin[*piece] < wanted).checked_sub(1);
             let busy = running.and_then(|place| {
                 let end = |task: &usize| times.start[*task] + launches.time(*task, device);

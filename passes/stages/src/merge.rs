@@ -1,4 +1,4 @@
-//! Stages of few tasks become part of others, where that is possible.
+//! Merging of small stages with others.
 
 use std::collections::BTreeSet;
 
@@ -6,31 +6,31 @@ use crate::launches::{Handovers, Launches};
 use crate::line::{Change, Line, Times};
 use divi_planner::units::Micros;
 
-/// So many neighbours of a stage are looked at in each direction: a result that everybody reads has very many.
+/// Maximum number of producers and of consumers considered for a stage.
 const MOST_NEIGHBOURS: usize = 8;
-/// About so many launches are timed for each neighbour, all merging together.
+/// Approximate limit on launches timed per round of merging.
 const MOST_WORK: usize = 300_000;
-/// So many changes of a stage are timed where there are very many stages.
+/// Number of changes timed per stage if that limit is exceeded.
 const FEW: usize = 2;
-/// After so many merges, how long it takes to the end is counted anew where there are very many stages.
+/// Number of merges between updates of the tails if that limit is exceeded.
 const OUT_OF_DATE: usize = 16;
 
-/// Criterion by which one line is better than another.
+/// Objective by which lines are compared.
 pub(crate) trait Judge {
-    /// Cost of a line.
+    /// Returns the cost of a line.
     fn value(&self, line: &Line, times: &Times) -> Micros;
 
-    /// True if devices have the memory for it.
+    /// Returns true if the line fits into the devices' memory.
     fn fits(&self, line: &Line, times: &Times) -> bool;
 }
 
-/// When stages run as long as none is merged, and how long it takes from their beginnings to the end.
+/// Times before a merge, and longest paths from each piece's begin to the end.
 struct Before<'a> {
     times: &'a Times,
     tails: &'a [Micros],
 }
 
-/// A change that is possible, and what comes of it.
+/// A feasible change and its result.
 struct Found {
     value: Micros,
     change: Change,
@@ -45,9 +45,9 @@ pub(crate) struct Merge<'a> {
 }
 
 impl Merge<'_> {
-    /// Merges stages that are too small with neighbours, each time the one whose merging makes the plan best, until none is
-    /// too small or can be merged. Returns how many were. Where there are very many, only the smallest are looked at, and
-    /// only what promises most.
+    /// Merges small stages with neighbors, each time the merge with the lowest resulting cost, until none is left or can be
+    /// merged. Returns the number of merges. If there are very many, only the smallest stages and the most promising merges
+    /// are considered.
     pub(crate) fn run(&self, line: &mut Line) -> usize {
         let mut merged = 0;
         let mut stuck = BTreeSet::new();
@@ -59,14 +59,14 @@ impl Merge<'_> {
             let mut small: Vec<usize> = line.alive().filter(is_small).collect();
             small.sort_by(|a, b| size(a).cmp(&size(b)).then(times.begin[*a].total_cmp(&times.begin[*b])));
             let width = MOST_WORK / (small.len() * self.launches.all.len()).max(1);
-            // Tails only tell what to look at first.
+            // Tails only determine the order of evaluation.
             if width > 0 || merged % OUT_OF_DATE == 0 {
                 tails = line.tails(self.launches, &times);
             }
             let before = Before { times: &times, tails: &tails };
             let mut best: Option<Found> = None;
-            for (looked, piece) in small.into_iter().enumerate() {
-                if looked > width && best.is_some() {
+            for (tried, piece) in small.into_iter().enumerate() {
+                if tried > width && best.is_some() {
                     break;
                 }
                 match self.best(line, piece, &before, if width > 0 { usize::MAX } else { FEW }) {
@@ -81,7 +81,7 @@ impl Merge<'_> {
                 }
             }
             let Some(Found { change, times: after, .. }) = best else { break };
-            // What is around the stage that is gone, and around the one that has grown, may be possible now.
+            // Neighbors of the merged stages may have become mergeable.
             for near in self.neighbours(line, change.piece, &times).into_iter().map(|change| change.into) {
                 stuck.remove(&near);
             }
@@ -92,7 +92,7 @@ impl Merge<'_> {
         merged
     }
 
-    /// The change of a stage that makes the plan best of the first few that are possible, and of several such the first.
+    /// Returns the change of a stage with the lowest cost among the first `few` feasible ones; the first of equals.
     fn best(&self, line: &mut Line, piece: usize, before: &Before<'_>, few: usize) -> Option<Found> {
         let changes = self.neighbours(line, piece, before.times).into_iter();
         let possible = changes.filter(|change| self.may_run(line, *change));
@@ -121,7 +121,7 @@ impl Merge<'_> {
         best
     }
 
-    /// The longest way through a stage that has taken in another, as far as the two alone tell.
+    /// Estimates the longest path through a merged stage from its two parts.
     fn promise(&self, line: &Line, change: Change, before: &Before<'_>) -> Micros {
         let Change { piece, into, .. } = change;
         let device = line.pieces[into].device;
@@ -133,8 +133,8 @@ impl Merge<'_> {
         begin[0].max(begin[1]) + work + behind[0].max(behind[1])
     }
 
-    /// The stages before and behind on the same device, those that compute what this one reads, and those that read what it
-    /// computes; of the same inputs.
+    /// Returns the merge candidates of a stage with the same inputs: the stages before and behind it on its device, its
+    /// producers and its consumers.
     fn neighbours(&self, line: &Line, piece: usize, times: &Times) -> Vec<Change> {
         let inputs = |piece: usize| &self.launches.all[line.pieces[piece].launches[0]].inputs;
         let same_inputs = |other: &usize| *other != piece && inputs(*other) == inputs(piece);
@@ -166,7 +166,7 @@ impl Merge<'_> {
         changes
     }
 
-    /// True if the other stage's device may run all of a stage, as far as that does not depend on when.
+    /// Returns true if the other stage's device can run all tasks of a stage, independent of times.
     fn may_run(&self, line: &Line, change: Change) -> bool {
         let (from, to) = (line.pieces[change.piece].device, line.pieces[change.into].device);
         if from == to {
@@ -177,7 +177,7 @@ impl Merge<'_> {
             let node = self.launches.all[launch].node;
             let is_there = |other: usize| line.device_of(self.launches, other) == to;
             let alone = self.launches.of_node[node].iter().all(|other| *other == launch || !is_there(*other));
-            // Who shares a device with it is there already, or comes along.
+            // Co-located tasks are on that device already, or in the same piece.
             let company = instance.groups()[instance.group_of(node)].iter().filter(|other| **other != node);
             let mut company = company.flat_map(|other| &self.launches.of_node[*other]);
             self.launches.time(launch, to).is_finite()

@@ -1,4 +1,4 @@
-//! The stages of a pipeline: its blocks, without the model's inputs and outputs.
+//! Stages of a pipeline: its blocks without model inputs and outputs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,8 +9,8 @@ use divi_planner::error::{Error, Finding};
 use divi_planner::plan::{Schedule, Stages};
 use divi_planner::units::{Bytes, Micros};
 
-/// One piece a block, each after those whose values it reads; of several the lowest block first. Tasks are in the plan's
-/// order, or where it has none in one that they can run in.
+/// Builds one piece per block in topological order, lowest block first. Tasks are in the plan's order, or in a topological
+/// order if it has none.
 pub(crate) fn blocks(launches: &Launches, schedule: &Schedule) -> Result<Line, Error> {
     let Schedule::Pipeline { block, stages, .. } = schedule else {
         return Err(Error::Bug("only a pipeline has blocks".to_owned()));
@@ -20,7 +20,7 @@ pub(crate) fn blocks(launches: &Launches, schedule: &Schedule) -> Result<Line, E
         Some(order) => order.iter().flatten().copied().filter(|node| *node < block.len()).collect(),
         None => launches.instance.order().to_vec(),
     };
-    // One launch a node, of the same number.
+    // One launch per node, with the same number.
     let is_task = |node: &usize| launches.role[*node] == Role::Task;
     let mut tasks: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for node in order.into_iter().filter(is_task) {
@@ -34,7 +34,7 @@ pub(crate) fn blocks(launches: &Launches, schedule: &Schedule) -> Result<Line, E
     let mut pieces = Vec::new();
     while !left.is_empty() {
         let Some(next) = left.iter().find(|(_, others)| others.is_empty()).map(|(of, _)| *of) else {
-            let message = "blocks wait for each other in a circle".to_owned();
+            let message = "blocks form a cycle".to_owned();
             return Err(Error::Plan(vec![Finding::new("block", message)]));
         };
         left.remove(&next);
@@ -47,12 +47,12 @@ pub(crate) fn blocks(launches: &Launches, schedule: &Schedule) -> Result<Line, E
     Ok(Line::new(launches, pieces))
 }
 
-/// Cost of a line as a pipeline: what the slowest device takes, or the slowest link where transfers overlap; or the slowest
-/// bus, where transfers are in each other's way.
+/// Objective of a pipeline: time of the slowest device, of the slowest link if transfers overlap, or of the slowest bus
+/// under contention.
 pub(crate) struct Bottleneck<'a> {
     pub(crate) launches: &'a Launches,
     pub(crate) overlap: bool,
-    /// By pair of devices the bus that joins them, and how many buses there are.
+    /// Bus of each pair of devices, and number of buses.
     pub(crate) buses: (Vec<Option<usize>>, usize),
 }
 
@@ -61,19 +61,19 @@ impl Judge for Bottleneck<'_> {
         let instance = &self.launches.instance;
         let devices = instance.devices();
         let on = |node: usize| line.device_of(self.launches, node);
-        let mut work = vec![0.0; devices];
-        let mut moving = vec![0.0; devices];
-        let mut links = vec![0.0; devices * devices];
+        let mut work = vec![Micros::ZERO; devices];
+        let mut moving = vec![Micros::ZERO; devices];
+        let mut links = vec![Micros::ZERO; devices * devices];
         let (bus_of_pair, buses) = &self.buses;
-        let mut buses = vec![0.0; *buses];
+        let mut buses = vec![Micros::ZERO; *buses];
         for node in 0..instance.tasks() {
-            work[on(node)] += instance.time(node, on(node)).unwrap_or(f64::INFINITY);
+            work[on(node)] += instance.time(node, on(node)).unwrap_or(Micros::INFINITY);
         }
         for (index, tensor) in instance.tensors().iter().enumerate() {
             let home = on(tensor.producer);
             let elsewhere: BTreeSet<usize> =
                 tensor.consumers.iter().map(|reader| on(*reader)).filter(|to| *to != home).collect();
-            let mut longest: Micros = 0.0;
+            let mut longest = Micros::ZERO;
             for to in elsewhere {
                 let takes = instance.transfer(index, home, to);
                 longest = longest.max(takes);
@@ -83,17 +83,17 @@ impl Judge for Bottleneck<'_> {
             }
             moving[home] += longest;
         }
-        let busiest = buses.into_iter().fold(0.0, f64::max);
+        let busiest = buses.into_iter().fold(Micros::ZERO, Micros::max);
         match self.overlap {
-            false => work.iter().zip(moving).map(|(work, moving)| work + moving).fold(busiest, f64::max),
-            true => work.into_iter().chain(links).fold(busiest, f64::max),
+            false => work.iter().zip(moving).map(|(work, moving)| *work + moving).fold(busiest, Micros::max),
+            true => work.into_iter().chain(links).fold(busiest, Micros::max),
         }
     }
 
-    /// Several inputs are under way at once: a device holds all that its tasks touch.
+    /// Several inputs are in flight: a device holds all tensors that its tasks access.
     fn fits(&self, line: &Line, _: &Times) -> bool {
         let instance = &self.launches.instance;
-        let mut held: Vec<Bytes> = vec![0.0; instance.devices()];
+        let mut held: Vec<Bytes> = vec![Bytes::ZERO; instance.devices()];
         for node in 0..instance.tasks() {
             held[line.device_of(self.launches, node)] += instance.static_bytes(node, 1);
         }
@@ -101,7 +101,7 @@ impl Judge for Bottleneck<'_> {
     }
 }
 
-/// The schedule of a line that has other blocks than the plan had: stages in order, then inputs, then outputs, by device.
+/// Builds the schedule of a line whose blocks differ from the plan's: stages in order, then inputs, then outputs by device.
 pub(crate) fn schedule(launches: &Launches, line: &Line, order: &[usize], bottleneck: Micros) -> Schedule {
     let mut block = vec![0; launches.all.len()];
     let mut block_device = Vec::new();

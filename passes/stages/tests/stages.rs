@@ -1,4 +1,4 @@
-//! Stages of plans: random problems of every kind, with times recomputed here from the stages alone.
+//! Stages of plans for random problems of every kind; their times are recomputed here from the stages alone.
 
 #[path = "../../planner/tests/small/random_problem.rs"]
 mod random_problem;
@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use divi_planner::plan::{Limit, Schedule};
 use divi_planner::problem::Tensor;
 use divi_planner::random::Random;
+use divi_planner::units::{Bytes, BytesPerMicro, Micros};
 use divi_planner::{Error, Objective, Options, Plan, Problem, Terms, solve, verify_under};
 use divi_stages::{Source, StageOptions, Staged, retime, stages};
 use random_problem::{Size, problem};
@@ -15,11 +16,11 @@ use random_problem::{Size, problem};
 const SLACK: f64 = 1e-9;
 const ALGORITHMS: [&str; 5] = ["single", "met", "greedy", "heft", "anneal"];
 
-fn near(a: f64, b: f64) -> bool {
+fn near(a: Micros, b: Micros) -> bool {
     (a - b).abs() <= SLACK * a.abs().max(b.abs())
 }
 
-/// Some of the first and last tasks become a model's inputs and outputs.
+/// Turns some of the first and last tasks into model inputs and outputs.
 fn add_ports(problem: &mut Problem, random: &mut Random) {
     let tensors = problem.all_tensors();
     let host = random.below(problem.devices.len());
@@ -28,27 +29,27 @@ fn add_ports(problem: &mut Problem, random: &mut Random) {
         if (is_end.0 || is_end.1) && random.chance(0.6) {
             let node = &mut problem.nodes[node];
             for times in node.time.values_mut() {
-                times.iter_mut().enumerate().for_each(|(on, time)| *time = (on == host).then_some(0.0));
+                times.iter_mut().enumerate().for_each(|(on, time)| *time = (on == host).then_some(Micros::ZERO));
             }
             node.pin = Some(host);
         }
     }
 }
 
-/// Whether nothing is before a node, and whether nothing is behind it.
+/// Returns whether a node has no predecessors, and whether it has no successors.
 fn ends(tensors: &[Tensor], node: usize) -> (bool, bool) {
     let reads = tensors.iter().any(|tensor| tensor.to.contains(&node));
     let makes = tensors.iter().any(|tensor| tensor.from == node && !tensor.to.is_empty());
     (!reads, !makes)
 }
 
-/// A model's inputs, and its outputs.
+/// Returns the model inputs and the model outputs.
 fn ports(problem: &Problem) -> (Vec<usize>, Vec<usize>) {
     let tensors = problem.all_tensors();
     let mut found = (Vec::new(), Vec::new());
     for node in &problem.nodes {
         let (first, last) = ends(&tensors, node.id);
-        let free = node.time.values().flatten().flatten().all(|time| *time == 0.0);
+        let free = node.time.values().flatten().flatten().all(|time| *time == Micros::ZERO);
         if free && node.pin.is_some() && (first || last) {
             if first { found.0.push(node.id) } else { found.1.push(node.id) }
         }
@@ -56,7 +57,7 @@ fn ports(problem: &Problem) -> (Vec<usize>, Vec<usize>) {
     found
 }
 
-/// A problem and a plan of it; none where there is none.
+/// Generates a problem and a plan; `None` if there is no plan.
 fn planned(random: &mut Random, objective: Objective, algorithm: &str, nodes: usize) -> Option<(Problem, Plan)> {
     let inputs = if objective == Objective::Batch { 4 } else { 1 };
     let mut problem = problem(&Size { nodes, devices: 3, inputs }, random);
@@ -73,15 +74,15 @@ fn planned(random: &mut Random, objective: Objective, algorithm: &str, nodes: us
     }
 }
 
-fn moving(problem: &Problem, from: usize, to: usize, bytes: f64) -> f64 {
+fn moving(problem: &Problem, from: usize, to: usize, bytes: Bytes) -> Micros {
     if from == to {
-        return 0.0;
+        return Micros::ZERO;
     }
-    let latency = problem.link_latency.as_ref().and_then(|latency| latency[from][to]).unwrap_or(0.0);
-    bytes / problem.bandwidth[from][to].unwrap_or(f64::INFINITY) + latency
+    let latency = problem.link_latency.as_ref().and_then(|latency| latency[from][to]).unwrap_or_default();
+    bytes / problem.bandwidth[from][to].unwrap_or(BytesPerMicro::INFINITY) + latency
 }
 
-/// Everything that a plan in stages promises, recomputed from the problem and the stages.
+/// Checks all invariants of stages, recomputed from the problem and the stages.
 fn check(problem: &Problem, plan: &Plan, staged: &Staged, min_tasks: usize) {
     let context = || format!("{min_tasks}\n{}\n{}\n{staged:#?}", problem.write(), plan.write());
     let value = verify_under(problem, &staged.plan, &Terms::stated_by(&staged.plan))
@@ -93,7 +94,7 @@ fn check(problem: &Problem, plan: &Plan, staged: &Staged, min_tasks: usize) {
     }
     assert_eq!(staged.small, staged.stages.iter().filter(|stage| stage.tasks.len() < min_tasks).count());
 
-    // Each task runs each input in one stage, on that stage's device; ports are in none.
+    // Each task runs each input in exactly one stage, on that stage's device; ports are in none.
     let queued = plan.inputs.unwrap_or(if plan.objective == Objective::Batch { problem.inputs } else { 1 });
     let (inputs, outputs) = ports(problem);
     let mut stage_of: BTreeMap<(usize, u32), usize> = BTreeMap::new();
@@ -108,21 +109,23 @@ fn check(problem: &Problem, plan: &Plan, staged: &Staged, min_tasks: usize) {
     assert_eq!(stage_of.len(), tasks.len() * queued as usize, "{}", context());
     assert!(tasks.iter().all(|task| stage_of.contains_key(&(*task, 0))));
 
-    // Where and when: as early as operands and device allow, in the order of the list.
+    // Each stage starts as early as its operands and its device allow, in the order of the list.
     let tensors = problem.all_tensors();
     let device = |node: usize, input: u32| match stage_of.get(&(node, input)) {
         Some(stage) => staged.stages[*stage].device,
-        None => problem.nodes[node].pin.expect("ports have their place"),
+        None => problem.nodes[node].pin.expect("ports are pinned"),
     };
     let planned = |node: usize| match &staged.plan.schedule {
         Schedule::Latency { start, .. } => start[node],
-        Schedule::Batch { batches, .. } => batches.iter().find(|batch| batch.node == node).map_or(0.0, |b| b.start),
-        _ => 0.0,
+        Schedule::Batch { batches, .. } => {
+            batches.iter().find(|batch| batch.node == node).map_or(Micros::ZERO, |b| b.start)
+        }
+        _ => Micros::ZERO,
     };
-    let mut free = vec![0.0_f64; problem.devices.len()];
+    let mut free = vec![Micros::ZERO; problem.devices.len()];
     let mut crossing = 0;
     let mut wanted: BTreeMap<(usize, usize, Option<usize>), BTreeSet<u32>> = BTreeMap::new();
-    let mut arrivals: BTreeMap<usize, f64> = BTreeMap::new();
+    let mut arrivals: BTreeMap<usize, Micros> = BTreeMap::new();
     let readers = staged
         .stages
         .iter()
@@ -137,7 +140,7 @@ fn check(problem: &Problem, plan: &Plan, staged: &Staged, min_tasks: usize) {
                 sources.entry(stage_of.get(&(read.from, *input)).copied()).or_default().push(*input);
             }
             for (source, shared) in sources.into_iter().filter(|(source, _)| source.is_none() || *source != index) {
-                assert!(index.is_none() || source < index, "a stage reads what a later one computes\n{}", context());
+                assert!(index.is_none() || source < index, "a stage reads a result of a later stage\n{}", context());
                 let from = device(read.from, shared[0]);
                 let done = source.map_or_else(|| planned(read.from), |source| staged.stages[source].end);
                 let arrival = done + moving(problem, from, to, read.bytes * shared.len() as f64);
@@ -152,22 +155,22 @@ fn check(problem: &Problem, plan: &Plan, staged: &Staged, min_tasks: usize) {
     }
     let as_planned = |index: usize| planned(staged.stages[index].tasks[0]);
     for (index, stage) in staged.stages.iter().enumerate() {
-        let earliest = arrivals.get(&index).copied().unwrap_or(0.0).max(free[stage.device]);
+        let earliest = arrivals.get(&index).copied().unwrap_or_default().max(free[stage.device]);
         let waits = plan.objective == Objective::Latency && near(stage.start, as_planned(index));
         assert!(near(earliest, stage.start) || (waits && stage.start > earliest), "{index} {earliest}\n{}", context());
         let size = stage.inputs.len() as u32;
-        let work: f64 =
+        let work: Micros =
             stage.tasks.iter().map(|task| problem.nodes[*task].time[&size][stage.device].expect("it runs there")).sum();
-        assert!((stage.end - stage.start - work).abs() < 1e-6, "{index}\n{}", context());
+        assert!((stage.end - stage.start - work).abs() < Micros(1e-6), "{index}\n{}", context());
         free[stage.device] = stage.end;
     }
     if plan.objective != Objective::Pipeline {
         let last = free.iter().copied().chain(outputs.iter().map(|node| arrivals[&(usize::MAX - node)]));
-        assert!(value + 1e-6 >= last.fold(0.0, f64::max), "{}", context());
+        assert!(value + Micros(1e-6) >= last.fold(Micros::ZERO, Micros::max), "{}", context());
         assert!(staged.stages.is_sorted_by(|a, b| a.start <= b.start));
     }
 
-    // One move for each tensor, device and input.
+    // One transfer for each tensor, device and input.
     let mut moved: BTreeMap<(usize, usize, Option<usize>), BTreeSet<u32>> = BTreeMap::new();
     for step in &staged.moves {
         let source = match step.source {
@@ -178,7 +181,7 @@ fn check(problem: &Problem, plan: &Plan, staged: &Staged, min_tasks: usize) {
         assert!(step.inputs.iter().all(|input| known.insert(*input)), "{}", context());
         assert!(!step.inputs.is_empty() && step.from != step.to);
         let bytes = tensors[step.tensor].bytes * step.inputs.len() as f64;
-        assert!((step.end - step.start - moving(problem, step.from, step.to, bytes)).abs() < 1e-6);
+        assert!((step.end - step.start - moving(problem, step.from, step.to, bytes)).abs() < Micros(1e-6));
         if let Source::Stage(stage) = step.source {
             assert_eq!((step.start, step.from), (staged.stages[stage].end, staged.stages[stage].device));
         }
@@ -188,7 +191,7 @@ fn check(problem: &Problem, plan: &Plan, staged: &Staged, min_tasks: usize) {
 }
 
 #[test]
-fn stages_are_what_they_promise() {
+fn stages_satisfy_their_invariants() {
     let mut random = Random::new(21);
     let mut count = BTreeMap::new();
     for round in 0..700 {
@@ -210,7 +213,7 @@ fn stages_are_what_they_promise() {
 }
 
 #[test]
-fn blocks_of_pipelines_are_stages() {
+fn blocks_of_pipelines_become_stages() {
     let mut random = Random::new(22);
     let mut count = 0;
     for round in 0..400 {
@@ -230,7 +233,7 @@ fn blocks_of_pipelines_are_stages() {
 }
 
 #[test]
-fn where_all_is_possible_no_small_stage_is_left() {
+fn without_constraints_no_small_stage_is_left() {
     let mut random = Random::new(23);
     let mut merged = 0;
     for round in 0..600 {
@@ -240,12 +243,12 @@ fn where_all_is_possible_no_small_stage_is_left() {
             device.memory = None;
         }
         for bandwidth in problem.bandwidth.iter_mut().flatten().flatten() {
-            *bandwidth = bandwidth.max(0.5);
+            *bandwidth = bandwidth.max(BytesPerMicro(0.5));
         }
         for node in &mut problem.nodes {
             node.pin = None;
             for time in node.time.values_mut().flatten() {
-                *time = Some(time.map_or(7.0, |time| time + 1.0));
+                *time = Some(time.map_or(Micros(7.0), |time| time + Micros(1.0)));
             }
         }
         let plan = solve(&problem, Objective::Latency, ALGORITHMS[round % 4], &Options::default()).unwrap();
@@ -266,7 +269,7 @@ fn where_all_is_possible_no_small_stage_is_left() {
 }
 
 #[test]
-fn stale_starts_are_brought_up_to_date() {
+fn stale_starts_are_recomputed() {
     let mut random = Random::new(24);
     let (mut count, mut refused) = (0, 0);
     for round in 0..1500 {
@@ -278,11 +281,11 @@ fn stale_starts_are_brought_up_to_date() {
         assert_eq!(retime(&problem, &fresh).unwrap(), fresh);
 
         let mut stale = plan.clone();
-        let mut spoil = |start: &mut f64| *start = random.below(30) as f64;
+        let mut spoil = |start: &mut Micros| *start = Micros(random.below(30) as f64);
         match &mut stale.schedule {
             Schedule::Latency { start, .. } => start.iter_mut().for_each(&mut spoil),
             Schedule::Batch { batches, .. } => batches.iter_mut().for_each(|batch| spoil(&mut batch.start)),
-            _ => unreachable!("only these were asked for"),
+            _ => unreachable!("only latency and batch are planned"),
         }
         match retime(&problem, &stale) {
             Ok(fresh) => {
@@ -300,7 +303,7 @@ fn stale_starts_are_brought_up_to_date() {
     assert!(count > 800 && refused < 100, "{count} {refused}");
 }
 
-/// On two devices, a, b and d on the first, c on the second: a and c are read elsewhere.
+/// Two devices: a, b and d on the first, c on the second; the results of a and c are transferred.
 fn diamond() -> (Problem, Plan) {
     let text = r#"{"format":"divi-problem/1","name":"diamond","L":1,
     "devices":[{"id":0,"name":"a","memory":null,"batch_sizes":[1]},{"id":1,"name":"b","memory":null,"batch_sizes":[1]}],
@@ -322,20 +325,21 @@ fn transfers_cut_a_device() {
     let staged = stages(&problem, &plan, &StageOptions::default()).unwrap();
     let tasks: Vec<Vec<usize>> = staged.stages.iter().map(|stage| stage.tasks.clone()).collect();
     assert_eq!(tasks, [vec![0], vec![1], vec![2], vec![3]]);
-    let times: Vec<(f64, f64)> = staged.moves.iter().map(|step| (step.start, step.end)).collect();
-    assert_eq!((times, staged.plan.value), (vec![(3.0, 5.0), (10.0, 12.0)], 14.0));
+    let times: Vec<(Micros, Micros)> = staged.moves.iter().map(|step| (step.start, step.end)).collect();
+    assert_eq!(times, [(3.0, 5.0), (10.0, 12.0)].map(|(start, end)| (Micros(start), Micros(end))));
+    assert_eq!(staged.plan.value, Micros(14.0));
 }
 
 #[test]
-fn small_stages_move() {
+fn small_stages_are_merged() {
     let (problem, plan) = diamond();
     let staged = stages(&problem, &plan, &StageOptions { min_tasks: 2, ports: None }).unwrap();
     let sizes: Vec<usize> = staged.stages.iter().map(|stage| stage.tasks.len()).collect();
-    // All on the first device takes 23; any two stages of two take longer.
-    assert_eq!((sizes, staged.plan.value, staged.merged, staged.small), (vec![4], 23.0, 3, 0));
+    // All tasks on the first device take 23; any two stages of two tasks take longer.
+    assert_eq!((sizes, staged.plan.value, staged.merged, staged.small), (vec![4], Micros(23.0), 3, 0));
 }
 
-/// Tasks that read a few of those before them, on devices at random.
+/// Tasks that read a few earlier ones, on random devices.
 fn scattered(nodes: usize) -> (Problem, Plan) {
     let mut random = Random::new(25);
     let devices = 4;
@@ -374,7 +378,7 @@ fn scattered(nodes: usize) -> (Problem, Plan) {
 }
 
 #[test]
-fn many_small_stages_are_merged_in_little_time() {
+fn many_small_stages_are_merged_quickly() {
     let (problem, plan) = scattered(if cfg!(debug_assertions) { 600 } else { 5000 });
     let many = stages(&problem, &plan, &StageOptions::default()).unwrap();
     assert!(many.stages.len() > 300);
@@ -388,9 +392,9 @@ fn many_small_stages_are_merged_in_little_time() {
 fn equal_devices_have_no_stages() {
     let (mut problem, _) = diamond();
     problem.mtpp = Some(divi_planner::problem::Pipeline {
-        work: vec![1.0, 1.0, 1.0, 1.0],
+        work: vec![Micros(1.0); 4],
         k: vec![2],
-        bandwidth: 1.0,
+        bandwidth: BytesPerMicro(1.0),
         memory: None,
     });
     let plan = solve(&problem, Objective::Pipeline, "slicegraph", &Options::default()).unwrap();

@@ -1,4 +1,4 @@
-//! Stages of plans whose transfers have buses in turn: random problems, with all that stages promise looked at here.
+//! Stages of plans for random problems with bus contention; their invariants are checked here.
 
 #[path = "../../planner/tests/small/random_problem.rs"]
 mod random_problem;
@@ -8,13 +8,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use divi_planner::plan::{Limit, Schedule};
 use divi_planner::problem::Contention;
 use divi_planner::random::Random;
+use divi_planner::units::Micros;
 use divi_planner::{Error, Objective, Options, Plan, Problem, Terms, solve, verify_under};
 use divi_stages::{Move, Source, StageOptions, Staged, stages};
 use random_problem::{Size, problem};
 
 const ALGORITHMS: [&str; 4] = ["met", "greedy", "heft", "anneal"];
 
-/// A problem whose links share few buses, and a plan of it; none where there is none.
+/// Generates a problem whose links share few buses, and a plan; `None` if there is no plan.
 fn planned(random: &mut Random, round: usize) -> Option<(Problem, Plan)> {
     let (objective, inputs) = if round.is_multiple_of(2) { (Objective::Latency, 1) } else { (Objective::Batch, 4) };
     let mut problem = problem(&Size { nodes: [6, 12, 20][round % 3], devices: 3, inputs }, random);
@@ -29,19 +30,19 @@ fn planned(random: &mut Random, round: usize) -> Option<(Problem, Plan)> {
     }
 }
 
-/// The starts of each node's launches, by the first input of each.
-fn starts(plan: &Plan) -> BTreeMap<(usize, u32), f64> {
+/// Returns the start of each launch by its node and first input.
+fn starts(plan: &Plan) -> BTreeMap<(usize, u32), Micros> {
     match &plan.schedule {
         Schedule::Latency { start, .. } => start.iter().enumerate().map(|(node, start)| ((node, 0), *start)).collect(),
         Schedule::Batch { batches, .. } => {
             let first = |inputs: &[u32]| inputs.iter().copied().min().expect("a batch has inputs");
             batches.iter().map(|batch| ((batch.node, first(&batch.inputs)), batch.start)).collect()
         }
-        _ => unreachable!("only these were asked for"),
+        _ => unreachable!("only latency and batch are planned"),
     }
 }
 
-/// Times are the plan's; a stage begins when all has arrived that it reads from elsewhere, and ends before any of it leaves.
+/// Checks that times are the plan's, and that a stage starts after its operands arrive and ends before its results leave.
 fn check(problem: &Problem, staged: &Staged) {
     let plan = &staged.plan;
     let context = || format!("{}\n{}\n{staged:#?}", problem.write(), plan.write());
@@ -56,13 +57,13 @@ fn check(problem: &Problem, staged: &Staged) {
         let mut now = stage.start;
         for task in &stage.tasks {
             let size = stage.inputs.len() as u32;
-            assert!((starts[&(*task, stage.inputs[0])] - now).abs() < 1e-6, "{index}\n{}", context());
+            assert!((starts[&(*task, stage.inputs[0])] - now).abs() < Micros(1e-6), "{index}\n{}", context());
             now += problem.nodes[*task].time[&size][stage.device].expect("it runs there");
             for input in &stage.inputs {
                 assert!(stage_of.insert((*task, *input), index).is_none());
             }
         }
-        assert!((stage.end - now).abs() < 1e-6);
+        assert!((stage.end - now).abs() < Micros(1e-6));
     }
     let mut wanted: BTreeMap<(usize, usize, usize), BTreeSet<u32>> = BTreeMap::new();
     for (index, stage) in staged.stages.iter().enumerate() {
@@ -71,10 +72,10 @@ fn check(problem: &Problem, staged: &Staged) {
             for input in &stage.inputs {
                 let source = stage_of.get(&(read.from, *input)).copied();
                 let from = source.map_or(problem.nodes[read.from].pin, |source| Some(staged.stages[source].device));
-                let from = from.expect("ports have their place");
+                let from = from.expect("ports are pinned");
                 if from != stage.device {
                     let (_, arrival) = moved[&(tensor, from, stage.device)];
-                    assert!(arrival <= stage.start + 1e-6, "{index} reads {tensor}\n{}", context());
+                    assert!(arrival <= stage.start + Micros(1e-6), "{index} reads {tensor}\n{}", context());
                     wanted.entry((tensor, from, stage.device)).or_default().insert(*input);
                 }
             }
@@ -82,16 +83,16 @@ fn check(problem: &Problem, staged: &Staged) {
     }
     for step in &staged.moves {
         if let Source::Stage(source) = step.source {
-            assert!(step.start + 1e-6 >= staged.stages[source].end, "{}", context());
+            assert!(step.start + Micros(1e-6) >= staged.stages[source].end, "{}", context());
         }
-        // Outputs are in no stage.
+        // Model outputs are in no stage.
         let read = wanted.get(&way(step)).cloned().unwrap_or_default();
         assert!(read.is_subset(&step.inputs.iter().copied().collect()), "{}", context());
     }
 }
 
 #[test]
-fn times_stay_as_they_are_planned() {
+fn planned_times_are_kept() {
     let mut random = Random::new(31);
     let (mut count, mut moved, mut joined, mut merged) = (0, 0, 0, 0);
     for round in 0..500 {
@@ -103,7 +104,7 @@ fn times_stay_as_they_are_planned() {
         let fewer = stages(&problem, &plan, &options).unwrap_or_else(|error| panic!("{error}"));
         let value = verify_under(&problem, &fewer.plan, &Terms::stated_by(&fewer.plan))
             .unwrap_or_else(|error| panic!("{error}"));
-        assert!((value - fewer.plan.value).abs() < 1e-6);
+        assert!((value - fewer.plan.value).abs() < Micros(1e-6));
         check(&problem, &fewer);
         merged += usize::from(fewer.merged > 0);
         count += 1;
@@ -114,22 +115,22 @@ fn times_stay_as_they_are_planned() {
 }
 
 #[test]
-fn stale_times_are_found_anew() {
+fn stale_times_are_recomputed() {
     let mut random = Random::new(32);
     let (mut count, mut refused) = (0, 0);
     for round in 0..500 {
         let Some((problem, mut plan)) = planned(&mut random, round) else { continue };
-        let mut spoil = |start: &mut f64| *start = random.below(30) as f64;
+        let mut spoil = |start: &mut Micros| *start = Micros(random.below(30) as f64);
         match &mut plan.schedule {
             Schedule::Latency { start, .. } => start.iter_mut().for_each(&mut spoil),
             Schedule::Batch { batches, .. } => batches.iter_mut().for_each(|batch| spoil(&mut batch.start)),
-            _ => unreachable!("only these were asked for"),
+            _ => unreachable!("only latency and batch are planned"),
         }
         match stages(&problem, &plan, &StageOptions::default()) {
             Ok(staged) => {
                 let value = verify_under(&problem, &staged.plan, &Terms::stated_by(&staged.plan))
                     .unwrap_or_else(|error| panic!("{error}"));
-                assert!((value - staged.plan.value).abs() < 1e-6);
+                assert!((value - staged.plan.value).abs() < Micros(1e-6));
                 check(&problem, &staged);
                 count += 1;
             }

@@ -1,4 +1,4 @@
-//! Errors as C programs see them: a code, and a message that is kept for the calling thread.
+//! Errors of the C API: a status code, and a message stored per thread.
 
 use divi_runtime::Error;
 use std::{
@@ -11,7 +11,7 @@ thread_local! {
     static MESSAGE: RefCell<CString> = RefCell::default();
 }
 
-/// Codes of `divi_status` in the header.
+// Codes of `divi_status` in the header.
 pub(crate) const OK: c_int = 0;
 pub(crate) const ERROR: c_int = -1;
 pub(crate) const TIMEOUT: c_int = -2;
@@ -19,7 +19,7 @@ pub(crate) const CANCELLED: c_int = -3;
 pub(crate) const INVALID: c_int = -4;
 pub(crate) const CLOSED: c_int = -5;
 
-/// A call that failed.
+/// Error of a call.
 #[derive(Clone)]
 pub(crate) struct Failure {
     pub(crate) code: c_int,
@@ -55,12 +55,12 @@ impl From<&str> for Failure {
     }
 }
 
-/// Converts text for C; what follows a NUL is lost.
+/// Converts text for C, truncated at the first NUL.
 pub(crate) fn c_string(text: &str) -> CString {
     CString::new(text.split('\0').next().unwrap_or_default()).unwrap_or_default()
 }
 
-/// Runs a call and keeps its error message for the thread. A panic is an error, and does not cross into C.
+/// Runs a call and stores its error message for the calling thread. A panic becomes an error and does not unwind into C.
 pub(crate) fn guarded<T>(call: impl FnOnce() -> Result<T, Failure>) -> Result<T, c_int> {
     let result = catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|_| Err("divi panicked: this is a bug".into()));
     let message = result.as_ref().err().map_or("", |failure| &failure.message);
@@ -68,11 +68,12 @@ pub(crate) fn guarded<T>(call: impl FnOnce() -> Result<T, Failure>) -> Result<T,
     result.map_err(|failure| failure.code)
 }
 
-/// As [`guarded`], for calls that return nothing but a code.
+/// As [`guarded`], for calls that return only a status code.
 pub(crate) fn status(call: impl FnOnce() -> Result<(), Failure>) -> c_int {
     guarded(call).map_or_else(|code| code, |()| OK)
 }
 
+/// Returns the error message of the calling thread's last call; valid until its next call.
 #[unsafe(no_mangle)]
 pub extern "C" fn divi_error() -> *const c_char {
     MESSAGE.with_borrow(|message| message.as_ptr())

@@ -1,7 +1,7 @@
-//! Handles: what C programs hold of runtimes and requests.
+//! Handles by which C programs refer to runtimes and requests.
 //!
-//! A handle looks like a pointer but is a number that is never used twice, so a handle that was freed, belongs to another kind
-//! of object or was never valid is detected, whatever other threads do at the same time.
+//! A handle has a pointer type but is a number that is never reused. A handle that was freed, belongs to another kind of object
+//! or was never valid is therefore detected, even if other threads free it concurrently.
 
 use std::{
     collections::BTreeMap,
@@ -9,9 +9,9 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// Handles of one kind of object.
+/// Table of the handles of one kind of object.
 pub(crate) struct Handles<T> {
-    /// In the low bits of every handle, so that kinds are told apart.
+    /// Tag in the low bits of every handle, which distinguishes kinds.
     kind: usize,
     live: Mutex<Live<T>>,
 }
@@ -21,11 +21,11 @@ struct Live<T> {
     objects: BTreeMap<usize, Arc<T>>,
 }
 
-/// Bits that the kind of a handle takes.
+/// Number of tag bits.
 const KIND_BITS: u32 = 4;
 
 impl<T> Handles<T> {
-    /// `kind` is between 1 and 15.
+    /// Builds an empty table. `kind` is between 1 and 15.
     pub(crate) const fn new(kind: usize) -> Self {
         Self { kind, live: Mutex::new(Live { count: 0, objects: BTreeMap::new() }) }
     }
@@ -35,7 +35,7 @@ impl<T> Handles<T> {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns a handle of a new object.
+    /// Adds an object and returns its handle.
     pub(crate) fn insert(&self, object: T) -> *mut T {
         let mut live = self.live();
         live.count += 1;
@@ -44,12 +44,12 @@ impl<T> Handles<T> {
         ptr::without_provenance_mut(key)
     }
 
-    /// Returns the object of a handle; `None` if there is none.
+    /// Returns the object of a handle; `None` if the handle is invalid.
     pub(crate) fn get(&self, handle: *const T) -> Option<Arc<T>> {
         self.live().objects.get(&handle.addr()).cloned()
     }
 
-    /// Ends a handle. Calls that have its object already keep it until they return.
+    /// Removes a handle. Concurrent calls that already hold its object keep it alive until they return.
     pub(crate) fn remove(&self, handle: *const T) -> Option<Arc<T>> {
         self.live().objects.remove(&handle.addr())
     }
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn handles_are_never_used_twice() {
+    fn handles_are_never_reused() {
         let handles = Handles::new(1);
         let first = handles.insert("a");
         assert_eq!(handles.remove(first).as_deref(), Some(&"a"));

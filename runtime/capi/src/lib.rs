@@ -1,4 +1,4 @@
-//! The runtime for other languages: what `runtime/include/divi.h` declares.
+//! C API of the runtime, declared in `runtime/include/divi.h`.
 
 mod buffers;
 mod failure;
@@ -24,14 +24,20 @@ use std::{
 
 static RUNTIMES: Handles<DiviRuntime> = Handles::new(1);
 
+/// Options of [`divi_load`]: `divi_options` of the header.
 #[repr(C)]
 pub struct DiviOptions {
+    /// Threads per device; 0 for the number in the plan.
     pub threads: usize,
+    /// Maximum number of requests in flight; 0 for the default.
     pub in_flight: usize,
+    /// Additional folder that weights may be read from; null for none.
     pub allow_path: *const c_char,
+    /// Nonzero to map weights instead of reading them.
     pub map_weights: c_int,
 }
 
+/// Description of an input or output: `divi_tensor` of the header.
 #[repr(C)]
 pub struct DiviTensor {
     name: *const c_char,
@@ -41,14 +47,14 @@ pub struct DiviTensor {
     bytes: usize,
 }
 
-/// A loaded bundle.
+/// Loaded bundle.
 pub struct DiviRuntime {
     runtime: Runtime,
     inputs: Vec<Port>,
     outputs: Vec<Port>,
 }
 
-/// An input or output, with strings as C has them.
+/// Input or output of the model, with C strings.
 struct Port {
     name: CString,
     dtype: CString,
@@ -69,7 +75,7 @@ impl Port {
     }
 }
 
-/// The runtime of a handle.
+/// Returns the runtime of a handle.
 fn runtime(handle: *const DiviRuntime) -> Result<Arc<DiviRuntime>, Failure> {
     if handle.is_null() {
         return Err(Failure::new(INVALID, "no runtime is given"));
@@ -78,26 +84,28 @@ fn runtime(handle: *const DiviRuntime) -> Result<Arc<DiviRuntime>, Failure> {
 }
 
 /// # Safety
-/// `text` is null or a string that ends with a NUL.
+/// `text` is null or a NUL-terminated string.
 unsafe fn path(text: *const c_char) -> Option<PathBuf> {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     (!text.is_null()).then(|| OsStr::from_bytes(unsafe { CStr::from_ptr(text) }.to_bytes()).into())
 }
 
+/// Loads the bundle in a folder. Returns null on error.
+///
 /// # Safety
-/// `folder` is null or a string that ends with a NUL; `options` is null or points to some.
+/// `folder` is null or a NUL-terminated string; `options` is null or points to valid options.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn divi_load(folder: *const c_char, options: *const DiviOptions) -> *mut DiviRuntime {
     let load = || {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let folder = unsafe { path(folder) }.ok_or("no folder is given")?;
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let given = unsafe { options.as_ref() };
         let positive = |number: usize| (number > 0).then_some(number);
         let options = Options {
             threads: given.and_then(|given| positive(given.threads)),
             in_flight: given.and_then(|given| positive(given.in_flight)),
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             allowed_paths: given.and_then(|given| unsafe { path(given.allow_path) }).into_iter().collect(),
             map_weights: given.is_some_and(|given| given.map_weights != 0),
             ..Options::default()
@@ -109,6 +117,7 @@ pub unsafe extern "C" fn divi_load(folder: *const c_char, options: *const DiviOp
     guarded(load).unwrap_or(ptr::null_mut())
 }
 
+/// Cancels the calls and requests of a runtime, waits until they have ended, and frees it.
 #[unsafe(no_mangle)]
 pub extern "C" fn divi_free(handle: *mut DiviRuntime) {
     let free = || {
@@ -119,7 +128,7 @@ pub extern "C" fn divi_free(handle: *mut DiviRuntime) {
             return Err(Failure::new(INVALID, "the runtime was freed already, or never loaded"));
         };
         loaded.runtime.close();
-        // Calls of other threads end as soon as their kernels return; then everything can be given back.
+        // Calls in other threads end when their current kernels return; the last reference can be dropped then.
         loop {
             match Arc::try_unwrap(loaded) {
                 Ok(last) => break drop(last),
@@ -132,48 +141,57 @@ pub extern "C" fn divi_free(handle: *mut DiviRuntime) {
     status(free);
 }
 
+/// Returns the number of inputs; 0 if the handle is invalid.
 #[unsafe(no_mangle)]
 pub extern "C" fn divi_input_count(handle: *const DiviRuntime) -> usize {
     guarded(|| Ok(runtime(handle)?.inputs.len())).unwrap_or(0)
 }
 
+/// Returns the number of outputs; 0 if the handle is invalid.
 #[unsafe(no_mangle)]
 pub extern "C" fn divi_output_count(handle: *const DiviRuntime) -> usize {
     guarded(|| Ok(runtime(handle)?.outputs.len())).unwrap_or(0)
 }
 
+/// Describes an input.
+///
 /// # Safety
-/// `tensor` is null or points to a place for one.
+/// `tensor` is null or valid for writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn divi_input(handle: *const DiviRuntime, index: usize, tensor: *mut DiviTensor) -> c_int {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     status(|| unsafe { describe(runtime(handle)?.inputs.get(index), tensor) })
 }
 
+/// Describes an output.
+///
 /// # Safety
-/// As of [`divi_input`].
+/// As for [`divi_input`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn divi_output(handle: *const DiviRuntime, index: usize, tensor: *mut DiviTensor) -> c_int {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     status(|| unsafe { describe(runtime(handle)?.outputs.get(index), tensor) })
 }
 
 /// # Safety
-/// `tensor` is null or points to a place for one.
+/// `tensor` is null or valid for writes.
 unsafe fn describe(port: Option<&Port>, tensor: *mut DiviTensor) -> Result<(), Failure> {
     let port = port.ok_or("there is no input or output with this index")?;
     if tensor.is_null() {
-        return Err("no place for the description is given".into());
+        return Err("the pointer to the description is NULL".into());
     }
     let Port { name, dtype, shape, bytes, .. } = port;
     let (name, dtype, rank, shape) = (name.as_ptr(), dtype.as_ptr(), shape.len(), shape.as_ptr());
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { tensor.write(DiviTensor { name, dtype, shape, rank, bytes: *bytes }) };
     Ok(())
 }
 
+/// Runs the model and waits for its outputs.
+///
 /// # Safety
-/// There are as many buffers as is said, each as long as it says, and no other thread uses those of outputs.
+/// `inputs` and `outputs` point to arrays of the given lengths. Each buffer is valid for its size, and no other thread accesses
+/// those of outputs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn divi_run(
     handle: *mut DiviRuntime,
@@ -184,10 +202,10 @@ pub unsafe extern "C" fn divi_run(
 ) -> c_int {
     status(|| {
         let loaded = runtime(handle)?;
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let given = unsafe { buffers::inputs(&loaded.runtime, &loaded.inputs, inputs, input_count)? };
-        // SAFETY: the caller's.
-        let mut places = unsafe { buffers::outputs(outputs, output_count)? };
-        Ok(loaded.runtime.run_into(&given, &mut places)?)
+        // SAFETY: guaranteed by the caller.
+        let mut results = unsafe { buffers::outputs(outputs, output_count)? };
+        Ok(loaded.runtime.run_into(&given, &mut results)?)
     })
 }

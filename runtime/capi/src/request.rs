@@ -1,4 +1,4 @@
-//! Requests that run while their caller does something else.
+//! Asynchronous requests.
 
 use crate::{
     DiviRuntime,
@@ -17,10 +17,10 @@ use std::{
 
 static REQUESTS: Handles<DiviRequest> = Handles::new(2);
 
-/// A request that was submitted.
+/// Submitted request.
 pub struct DiviRequest {
     ticket: Ticket,
-    /// Kept for callers that wait again.
+    /// Result of the request, stored so that later calls of [`divi_wait`] return it again.
     result: Mutex<Option<Result<Vec<TensorData>, Failure>>>,
 }
 
@@ -31,8 +31,10 @@ fn request(handle: *const DiviRequest) -> Result<Arc<DiviRequest>, Failure> {
     REQUESTS.get(handle).ok_or_else(|| Failure::new(INVALID, "the request was freed, or never submitted"))
 }
 
+/// Submits a request and returns its handle without waiting for outputs. Returns null on error.
+///
 /// # Safety
-/// There are as many buffers as is said, each as long as it says.
+/// `inputs` points to `input_count` buffers, each valid for reads of its size.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn divi_submit(
     handle: *mut DiviRuntime,
@@ -41,7 +43,7 @@ pub unsafe extern "C" fn divi_submit(
 ) -> *mut DiviRequest {
     let submit = || {
         let loaded = runtime(handle)?;
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let given = unsafe { buffers::inputs(&loaded.runtime, &loaded.inputs, inputs, input_count)? };
         let ticket = loaded.runtime.submit(&given)?;
         Ok(REQUESTS.insert(DiviRequest { ticket, result: Mutex::new(None) }))
@@ -49,8 +51,10 @@ pub unsafe extern "C" fn divi_submit(
     guarded(submit).unwrap_or(ptr::null_mut())
 }
 
+/// Waits for a request, for at most `timeout_ms` milliseconds (negative: no limit), and copies its outputs.
+///
 /// # Safety
-/// There are as many buffers as is said, each as long as it says, and no other thread uses them.
+/// `outputs` points to `output_count` buffers, each valid for writes of its size; no other thread accesses them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn divi_wait(
     handle: *mut DiviRequest,
@@ -72,26 +76,27 @@ pub unsafe extern "C" fn divi_wait(
         match result.get_or_insert_with(taken) {
             Err(failure) => Err(failure.clone()),
             Ok(_) if outputs.is_null() && output_count == 0 => Ok(()),
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             Ok(tensors) => copy(tensors, unsafe { buffers::outputs(outputs, output_count)? }),
         }
     })
 }
 
-/// Copies outputs to the places for them, all or none.
-fn copy(tensors: &[TensorData], places: Vec<&mut [u8]>) -> Result<(), Failure> {
-    if tensors.len() != places.len() {
-        return Err(format!("the model has {} outputs, and {} are given", tensors.len(), places.len()).into());
+/// Copies outputs to the caller's buffers, all or none.
+fn copy(tensors: &[TensorData], buffers: Vec<&mut [u8]>) -> Result<(), Failure> {
+    if tensors.len() != buffers.len() {
+        return Err(format!("the model has {} outputs, and {} are given", tensors.len(), buffers.len()).into());
     }
-    let other = tensors.iter().zip(&places).position(|(tensor, place)| tensor.bytes().len() != place.len());
-    if let Some(index) = other {
-        let (has, given) = (tensors[index].bytes().len(), places[index].len());
-        return Err(format!("output {index} has {has} bytes, and its buffer {given}").into());
+    let mismatch = tensors.iter().zip(&buffers).position(|(tensor, buffer)| tensor.bytes().len() != buffer.len());
+    if let Some(index) = mismatch {
+        let (expected, given) = (tensors[index].bytes().len(), buffers[index].len());
+        return Err(format!("output {index} has {expected} bytes, and its buffer {given}").into());
     }
-    tensors.iter().zip(places).for_each(|(tensor, place)| place.copy_from_slice(tensor.bytes()));
+    tensors.iter().zip(buffers).for_each(|(tensor, buffer)| buffer.copy_from_slice(tensor.bytes()));
     Ok(())
 }
 
+/// Cancels a request without waiting for it to end.
 #[unsafe(no_mangle)]
 pub extern "C" fn divi_cancel(handle: *mut DiviRequest) -> c_int {
     status(|| {
@@ -100,6 +105,7 @@ pub extern "C" fn divi_cancel(handle: *mut DiviRequest) -> c_int {
     })
 }
 
+/// Cancels a request if it is not complete, and frees its handle.
 #[unsafe(no_mangle)]
 pub extern "C" fn divi_request_free(handle: *mut DiviRequest) -> c_int {
     status(|| {

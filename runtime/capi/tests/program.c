@@ -1,4 +1,4 @@
-// Loads the bundle that it is given, runs it twice, and says what came out.
+// Loads the bundle given as the argument, runs it twice, and prints the results.
 #include "divi.h"
 #include <stdio.h>
 #include <stdlib.h>

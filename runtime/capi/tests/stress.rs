@@ -1,6 +1,6 @@
-//! Random calls from four threads: load, run, submit, wait, cancel and free, with handles that are valid, freed or invented.
+//! Random calls from four threads: load, run, submit, wait, cancel and free, with handles that are valid, freed or made up.
 //!
-//! `DIVI_CALLS` is the number of calls (`tools/sanitize` makes 100,000 of them under a sanitizer), `DIVI_SEED` the seed.
+//! `DIVI_CALLS` is the number of calls (`tools/sanitize` sets it to 100,000), `DIVI_SEED` the seed.
 #![cfg(test)]
 
 #[allow(dead_code, reason = "the runtime's tests use more of it")]
@@ -12,7 +12,7 @@ use divirun::{
     DiviBuffer, DiviOptions, DiviRequest, DiviRuntime, divi_cancel, divi_error, divi_free, divi_input_count, divi_load,
     divi_request_free, divi_run, divi_submit, divi_wait,
 };
-use kit::{Folder, Numbers, SIZE, two_devices};
+use kit::{Folder, Lcg, SIZE, two_devices};
 use std::{
     ffi::{CStr, CString, c_int},
     os::unix::ffi::OsStrExt,
@@ -23,8 +23,9 @@ use std::{
 };
 
 const THREADS: u64 = 4;
-/// Runtimes and requests that all threads share.
+/// Number of runtimes shared by all threads.
 const RUNTIMES: usize = 2;
+/// Number of requests shared by all threads.
 const REQUESTS: usize = 8;
 
 const OK: c_int = 0;
@@ -33,7 +34,7 @@ const CANCELLED: c_int = -3;
 const INVALID: c_int = -4;
 const CLOSED: c_int = -5;
 
-/// Handles that threads exchange, and how often calls ended with each code.
+/// Handles shared by the threads, and the number of calls that returned each code.
 struct Shared {
     folder: CString,
     runtimes: [AtomicPtr<DiviRuntime>; RUNTIMES],
@@ -66,8 +67,8 @@ impl Shared {
         self.codes[code.unsigned_abs() as usize].load(Ordering::Relaxed)
     }
 
-    /// One random call.
-    fn call(&self, numbers: &mut Numbers) {
+    /// Makes one random call.
+    fn call(&self, numbers: &mut Lcg) {
         let runtime = self.runtimes[numbers.below(RUNTIMES)].load(Ordering::SeqCst);
         let place = &self.requests[numbers.below(REQUESTS)];
         let request = match numbers.below(16) {
@@ -77,7 +78,7 @@ impl Shared {
             _ => place.load(Ordering::SeqCst),
         };
         match numbers.below(200) {
-            // Runtimes are replaced while others use them.
+            // Replace a runtime while other threads use it.
             0 => {
                 let new = self.load(1 + numbers.below(3));
                 divi_free(self.runtimes[numbers.below(RUNTIMES)].swap(new, Ordering::SeqCst));
@@ -99,7 +100,7 @@ impl Shared {
     fn run(&self, runtime: *mut DiviRuntime, number: usize) {
         let (mut input, mut output) = (filled(number), filled(0));
         let (inputs, outputs) = ([buffer(&mut input)], [buffer(&mut output)]);
-        // SAFETY: the buffers are as long as they say, and outlive the call.
+        // SAFETY: the buffers have the given sizes and outlive the call.
         let code = unsafe { divi_run(runtime, inputs.as_ptr(), 1, outputs.as_ptr(), 1) };
         match code {
             OK => assert_eq!(output, [20.0 * number as f32; SIZE as usize]),
@@ -141,7 +142,7 @@ impl Shared {
         let code = divi_request_free(request);
         assert!([OK, INVALID].contains(&code));
         if !request.is_null() {
-            // Freed by this thread or another one: it is gone.
+            // Freed by this thread or another one: the handle is invalid.
             assert_eq!((divi_request_free(request), divi_cancel(request)), (INVALID, INVALID));
             // SAFETY: there are no buffers.
             assert_eq!(unsafe { divi_wait(request, -1, ptr::null(), 0) }, INVALID);
@@ -167,12 +168,12 @@ fn buffer(numbers: &mut [f32]) -> DiviBuffer {
 }
 
 fn message() -> String {
-    // SAFETY: the message is there until this thread's next call.
+    // SAFETY: the message is valid until this thread's next call.
     unsafe { CStr::from_ptr(divi_error()) }.to_string_lossy().into_owned()
 }
 
-fn setting(name: &str, usual: u64) -> u64 {
-    std::env::var(name).map_or(usual, |text| text.parse().unwrap())
+fn setting(name: &str, default: u64) -> u64 {
+    std::env::var(name).map_or(default, |text| text.parse().unwrap())
 }
 
 #[test]
@@ -184,7 +185,7 @@ fn random_calls_from_four_threads() {
         for index in 0..THREADS {
             let shared = &shared;
             scope.spawn(move || {
-                let mut numbers = Numbers(seed * THREADS + index);
+                let mut numbers = Lcg(seed * THREADS + index);
                 (0..calls / THREADS).for_each(|_| shared.call(&mut numbers));
             });
         }
@@ -194,7 +195,7 @@ fn random_calls_from_four_threads() {
         "{calls} calls: ok {}, timeout {}, cancelled {}, invalid {}, closed {}",
         counts[0], counts[1], counts[2], counts[3], counts[4]
     );
-    // Closing and cancelling are seen only where threads meet; the others always.
+    // `CLOSED` and `CANCELLED` depend on timing; `OK` and `INVALID` always occur.
     assert!(counts[0] > calls as usize / 10 && counts[3] > 0, "{counts:?}");
 }
 
@@ -205,7 +206,7 @@ fn requests_can_be_waited_for_and_cancelled_at_any_time() {
     let mut input = filled(2);
     let inputs = [buffer(&mut input)];
     let runtime = shared.runtimes[0].load(Ordering::SeqCst);
-    // SAFETY: the buffers are as long as they say, and outlive the calls.
+    // SAFETY: the buffers have the given sizes and outlive the calls.
     let submit = || unsafe { divi_submit(runtime, inputs.as_ptr(), 1) };
     let wait = |request, timeout| {
         let mut output = filled(0);
@@ -228,7 +229,7 @@ fn requests_can_be_waited_for_and_cancelled_at_any_time() {
         let theirs = AtomicPtr::new(third);
         let waiting = scope.spawn(move || wait(theirs.into_inner(), -1).0);
         assert_eq!(divi_request_free(third), OK);
-        // It had the request when it was freed, or not.
+        // The waiting thread looked the handle up before or after it was freed.
         assert!([CANCELLED, INVALID].contains(&waiting.join().unwrap()));
     });
     let last = submit();
@@ -241,11 +242,11 @@ fn requests_can_be_waited_for_and_cancelled_at_any_time() {
     assert_eq!(divi_request_free(first), INVALID);
 }
 
-/// The test above again, with fewer calls, under valgrind.
+/// Runs `random_calls_from_four_threads` with fewer calls under valgrind.
 #[test]
-fn random_calls_use_memory_well() {
+fn random_calls_have_no_memory_errors() {
     if Command::new("valgrind").arg("--version").output().is_err() || std::env::var_os("DIVI_SANITIZER").is_some() {
-        eprintln!("valgrind is not installed (tools/setup installs it), or cannot run this: nothing is tested");
+        eprintln!("skipped: valgrind is not installed (run tools/setup), or a sanitizer is enabled");
         return;
     }
     let mut command = Command::new("valgrind");

@@ -1,4 +1,4 @@
-//! Files and folders in the making.
+//! Outputs under construction.
 
 use crate::{
     path::{follow_links, is_descriptor, parent},
@@ -12,24 +12,24 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Error for `Draft`: the text follows "cannot write 'NAME': ".
+/// Builds an error whose text callers print after "cannot write 'NAME': ".
 fn refuse(reason: impl Into<String>) -> io::Error {
     io::Error::other(reason.into())
 }
 
 type Check = Box<dyn Fn(&Path) -> Result<(), String>>;
 
-/// File or folder under a temporary name beside its target. Dropped before [`Draft::commit`], it leaves nothing behind.
+/// Output file or folder under a temporary name in the target's directory. Dropping it without [`Draft::commit`] removes it.
 pub struct Draft {
     target: PathBuf,
-    /// `None` for devices and pipes, which are written to directly.
+    /// `None` for devices, pipes and descriptors, which are written directly.
     temporary: Option<Temporary>,
-    /// Says why a folder in the target's place may not be replaced. `None` for a file.
+    /// Returns an error if an existing target folder must not be replaced. `None` for a file.
     check: Option<Check>,
 }
 
 impl Draft {
-    /// Starts a file. A link stays a link, and what it leads to is replaced.
+    /// Starts a file. If `target` is a symbolic link, the link is kept and the file that it points to is replaced.
     pub fn file(target: &Path) -> io::Result<Self> {
         let metadata = fs::metadata(target).ok();
         if metadata.as_ref().is_some_and(|metadata| metadata.is_dir()) {
@@ -43,7 +43,7 @@ impl Draft {
             return Err(refuse("it is not the name of a file"));
         }
         let target = follow_links(target)?;
-        // A file that replaces a private one is private from the start.
+        // A replacement must not be readable by others before it has the permissions of the old file.
         let mode = if metadata.is_some() { 0o600 } else { 0o666 };
         let temporary = Temporary::beside(&target, Kind::File { mode })?;
         if let Some(metadata) = metadata {
@@ -52,7 +52,7 @@ impl Draft {
         Ok(Self { target, temporary: Some(temporary), check: None })
     }
 
-    /// Starts a folder. One that is there is replaced if it is empty or `check` finds nothing in it that must stay.
+    /// Starts a folder. An existing folder is replaced if it is empty or `check` accepts its contents.
     pub fn folder(target: &Path, check: impl Fn(&Path) -> Result<(), String> + 'static) -> io::Result<Self> {
         let mut target = follow_links(target)?;
         match fs::metadata(&target) {
@@ -77,15 +77,15 @@ impl Draft {
         Ok(Self { target, temporary: Some(temporary), check: Some(Box::new(check)) })
     }
 
-    /// Returns where to write.
+    /// Returns the path to write to.
     pub fn path(&self) -> &Path {
         self.temporary.as_ref().map_or(&self.target, Temporary::path)
     }
 
-    /// Puts the file or folder in its target's place.
+    /// Moves the file or folder to its target.
     pub fn commit(mut self) -> io::Result<()> {
         let Some(temporary) = &mut self.temporary else { return Ok(()) };
-        // A signal waits until the names are consistent.
+        // The lock delays `discard_all` in the signal thread until the renames are complete.
         let mut registry = registry();
         match &self.check {
             Some(check) if !is_empty(&self.target)? => {
@@ -101,7 +101,7 @@ impl Draft {
     }
 }
 
-/// Returns whether nothing is in a folder, or nothing in its place.
+/// Returns true if a folder is empty or does not exist.
 fn is_empty(folder: &Path) -> io::Result<bool> {
     match fs::read_dir(folder) {
         Ok(mut entries) => Ok(entries.next().is_none()),
@@ -114,7 +114,7 @@ fn check_folder(folder: &Path, check: &dyn Fn(&Path) -> Result<(), String>) -> i
     if is_empty(folder)? { Ok(()) } else { check(folder).map_err(refuse) }
 }
 
-/// Writes a file whole or not at all. Devices, pipes and open descriptors are appended to: a log that a shell has opened is not
+/// Writes a file atomically. Devices, pipes and open descriptors are appended to, so that a log opened by a shell is not
 /// truncated.
 pub fn write(path: &Path, contents: impl AsRef<[u8]>) -> io::Result<()> {
     let draft = Draft::file(path)?;

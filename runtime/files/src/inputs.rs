@@ -1,9 +1,9 @@
-//! Files that a program reads, which its outputs must not replace.
+//! Input files of a program, which its outputs must not replace.
 
 use crate::path::{identity, resolve};
 use std::path::{Path, PathBuf};
 
-/// Files that a program reads, each with a description, as "the model".
+/// Input files and folders, each with a description for messages, such as "the model".
 #[derive(Clone, Debug, Default)]
 pub struct Inputs(Vec<(String, PathBuf)>);
 
@@ -13,7 +13,7 @@ impl Inputs {
         self.0.push((description.to_owned(), path.to_owned()));
     }
 
-    /// Says why a file cannot be written, if it is one of these or lies in one of these.
+    /// Returns an error if `output` is one of the inputs or lies inside one of them.
     pub fn check_file(&self, output: &Path) -> Result<(), String> {
         let Some(wanted) = identity(output) else { return Ok(()) };
         let place = resolve(output);
@@ -36,7 +36,7 @@ impl Inputs {
         Ok(())
     }
 
-    /// Says why a folder cannot be written, if one of these lies in it or is it.
+    /// Returns an error if the folder `output` is, contains, or lies inside one of the inputs.
     pub fn check_folder(&self, output: &Path) -> Result<(), String> {
         self.check_file(output)?;
         let Ok(folder) = output.canonicalize() else { return Ok(()) };
@@ -54,7 +54,7 @@ impl Inputs {
     }
 }
 
-/// Says which of the outputs, each with the option that names it, are the same file.
+/// Returns an error if two of the outputs are the same file. Each output comes with the option that names it.
 pub fn check_distinct(outputs: &[(&str, &Path)]) -> Result<(), String> {
     for (index, (option, output)) in outputs.iter().enumerate() {
         for (other, path) in &outputs[..index] {

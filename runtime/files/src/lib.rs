@@ -1,9 +1,9 @@
-//! Output files and folders that appear whole or not at all, and that never replace what a program reads.
+//! Atomic output files and folders that never replace a program's inputs.
 //!
-//! Every tool writes through a [`Draft`]: a temporary file or folder beside its target, `.NAME.PID.tmp`, that takes the target's
-//! name when it is complete. Temporary names of processes that were killed are removed by the next draft for the same
-//! target; [`clean_up_on_signals`] removes those of a process that is interrupted. [`Inputs`] lists the files that a program
-//! reads and refuses outputs that would replace them.
+//! Every tool writes through a [`Draft`]: a temporary file or folder `.NAME.PID.tmp` in the target's directory, which is
+//! renamed to the target when it is complete. Leftovers of killed processes are removed by the next draft for the same
+//! target; [`clean_up_on_signals`] removes the temporary files of an interrupted process. [`Inputs`] lists the files that a
+//! program reads and rejects outputs that would replace them.
 
 mod draft;
 mod inputs;

@@ -1,8 +1,8 @@
-//! Folders that a tool wrote: what it lists is in them, and nothing else.
+//! Detection of foreign files in an output folder.
 
 use std::{collections::BTreeSet, fs, path::Path};
 
-/// Checks that a folder has only files that are listed, by paths relative to it. The error names the first other one.
+/// Checks that a folder contains no files other than `listed` (relative paths). The error names the first unlisted one.
 pub fn check_listed<'a>(folder: &Path, listed: impl IntoIterator<Item = &'a str>) -> Result<(), String> {
     let listed: BTreeSet<&Path> = listed.into_iter().map(Path::new).collect();
     check(folder, Path::new(""), &listed)

@@ -1,4 +1,4 @@
-//! Renaming a folder over another.
+//! Replacement of a folder by another.
 
 use std::{
     ffi::CString,
@@ -7,17 +7,17 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Check of a folder that is about to be replaced.
+/// Callback that rejects a folder that must not be replaced.
 pub(crate) type Check<'a> = &'a dyn Fn(&Path) -> io::Result<()>;
 
-/// Puts the folder `new` in the place of `target`; what was there is at `new` afterwards. If `check` refuses what was there,
-/// everything is as before.
+/// Exchanges the folders `new` and `target`. If `check` rejects the old contents of `target`, the exchange is undone.
 ///
-/// Atomic where the file system can exchange names. Elsewhere `target` is missing for a moment, during which it is at `aside`.
+/// Atomic if the file system supports `RENAME_EXCHANGE`. Otherwise `target` does not exist for a moment, during which the old
+/// folder is at `aside`.
 pub(crate) fn replace(new: &Path, target: &Path, aside: &Path, check: Check<'_>) -> io::Result<()> {
     match exchange(new, target) {
         Ok(()) => check(new).inspect_err(|_| {
-            // Another process put something into it since it was checked: it stays.
+            // Another process added a file after the caller's check: restore the folder.
             let _ = exchange(new, target);
         }),
         Err(error) if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOSYS | libc::ENOTSUP)) => {
@@ -54,7 +54,7 @@ fn exchange(a: &Path, b: &Path) -> io::Result<()> {
     if code == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Returns where a folder is moved if names cannot be exchanged.
+/// Returns the path to which the old folder is moved if the file system does not support `RENAME_EXCHANGE`.
 pub(crate) fn aside(target: &Path) -> PathBuf {
     target.with_file_name(crate::temporary::name_of(target.file_name().unwrap_or_default(), 0, crate::temporary::OLD))
 }
@@ -75,10 +75,10 @@ mod tests {
     }
 
     #[test]
-    fn folders_change_places_in_either_way() {
-        for way in [replace, replace_in_steps] {
+    fn both_methods_exchange_folders() {
+        for method in [replace, replace_in_steps] {
             let (_scratch, [new, target, aside]) = folders();
-            way(&new, &target, &aside, &|_| Ok(())).unwrap();
+            method(&new, &target, &aside, &|_| Ok(())).unwrap();
             assert_eq!(fs::read(target.join("name")).unwrap(), b"new");
             assert_eq!(fs::read(new.join("name")).unwrap(), b"target");
             assert!(!aside.exists());
@@ -86,10 +86,10 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_leaves_everything_as_it_was() {
-        for way in [replace, replace_in_steps] {
+    fn a_rejected_replacement_is_undone() {
+        for method in [replace, replace_in_steps] {
             let (_scratch, [new, target, aside]) = folders();
-            way(&new, &target, &aside, &|_| Err(io::Error::other("no"))).unwrap_err();
+            method(&new, &target, &aside, &|_| Err(io::Error::other("no"))).unwrap_err();
             assert_eq!(fs::read(target.join("name")).unwrap(), b"target");
             assert!(!aside.exists());
         }

@@ -1,4 +1,4 @@
-//! Cleaning up when a signal ends the process.
+//! Removal of temporary files when a signal terminates the process.
 
 use crate::temporary::discard_all;
 use std::{
@@ -7,17 +7,19 @@ use std::{
     thread,
 };
 
-const SIGNALS: [libc::c_int; 3] = [libc::SIGHUP, libc::SIGINT, libc::SIGTERM];
+const SIGNALS: [libc::c_int; 4] = [libc::SIGHUP, libc::SIGINT, libc::SIGPIPE, libc::SIGTERM];
 
-/// Descriptor that the handler writes signals to.
+/// Write end of the pipe from the handler to the signal thread.
 static PIPE: AtomicI32 = AtomicI32::new(-1);
 
-/// Removes the temporary files of this process when SIGHUP, SIGINT or SIGTERM ends it; it still ends by that signal.
+/// Installs handlers that remove the temporary files of this process on SIGHUP, SIGINT, SIGPIPE or SIGTERM and then terminate it by
+/// the same signal.
 ///
-/// For the `main` of tools: libraries leave signals to their host. Signals that are ignored stay so.
+/// Only for the `main` of tools: a library must not install signal handlers. Ignored signals stay ignored, except for SIGPIPE, which
+/// Rust ignores at startup: a tool whose reader has closed the pipe (`| head`) ends silently, as other filters do.
 pub fn clean_up_on_signals() -> io::Result<()> {
     let mut ends = [0; 2];
-    // SAFETY: there is room for two descriptors.
+    // SAFETY: the array has room for two descriptors.
     if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
         return Err(io::Error::last_os_error());
     }
@@ -25,16 +27,16 @@ pub fn clean_up_on_signals() -> io::Result<()> {
     let [reader, _] = ends;
     thread::Builder::new().name("signals".to_owned()).spawn(move || wait(reader))?;
     for signal in SIGNALS {
-        // SAFETY: zeros are a valid value of the C structure.
+        // SAFETY: all zeros is a valid `sigaction`.
         let [mut action, mut before]: [libc::sigaction; 2] = [(); 2].map(|()| unsafe { mem::zeroed() });
         action.sa_sigaction = handle as extern "C" fn(libc::c_int) as usize;
         action.sa_flags = libc::SA_RESTART;
-        // SAFETY: there is room for the set.
+        // SAFETY: the pointer is valid for writes.
         unsafe { libc::sigemptyset(&mut action.sa_mask) };
-        // SAFETY: there is room for the action.
+        // SAFETY: `before` is valid for writes.
         unsafe { libc::sigaction(signal, ptr::null(), &mut before) };
-        if before.sa_sigaction != libc::SIG_IGN {
-            // SAFETY: the handler only writes to a pipe, which may be done at any time.
+        if before.sa_sigaction != libc::SIG_IGN || signal == libc::SIGPIPE {
+            // SAFETY: the handler only calls `write` and `pause`, which are async-signal-safe.
             unsafe { libc::sigaction(signal, &action, ptr::null_mut()) };
         }
     }
@@ -43,25 +45,32 @@ pub fn clean_up_on_signals() -> io::Result<()> {
 
 extern "C" fn handle(signal: libc::c_int) {
     let byte = signal as u8;
-    // SAFETY: every thread has an errno for itself.
+    // SAFETY: takes no arguments; errno is thread-local.
     let errno = unsafe { libc::__errno_location() };
-    // SAFETY: the pointer is that of this thread.
+    // SAFETY: the pointer is valid for this thread.
     let before = unsafe { *errno };
-    // SAFETY: it is one byte.
+    // SAFETY: the buffer has one byte.
     unsafe { libc::write(PIPE.load(Ordering::SeqCst), (&raw const byte).cast(), 1) };
-    // SAFETY: as above. The code that was interrupted finds its errno unchanged.
+    if signal == libc::SIGPIPE {
+        // The failed write must not return, or the tool would report an error for it.
+        loop {
+            // SAFETY: takes no arguments.
+            unsafe { libc::pause() };
+        }
+    }
+    // SAFETY: as above. Restores errno for the interrupted code.
     unsafe { *errno = before };
 }
 
 fn wait(reader: libc::c_int) {
     let mut signal = 0_u8;
-    // SAFETY: there is room for one byte.
+    // SAFETY: the buffer has room for one byte.
     while unsafe { libc::read(reader, (&raw mut signal).cast(), 1) } != 1 {}
     discard_all();
-    // SAFETY: it sets a signal to its default.
+    // SAFETY: restores the default action; installs no handler.
     unsafe { libc::signal(signal.into(), libc::SIG_DFL) };
-    // SAFETY: it takes nothing.
+    // SAFETY: takes no arguments.
     let process = unsafe { libc::getpid() };
-    // SAFETY: the process ends by the signal, as without a handler.
+    // SAFETY: terminates this process by the signal, as without a handler.
     unsafe { libc::kill(process, signal.into()) };
 }

@@ -1,4 +1,4 @@
-//! Temporary files and folders: named by their process, removed with it.
+//! Temporary files and folders, named after the process id and removed when the process ends.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -18,21 +18,22 @@ use std::{
 
 pub(crate) const TEMPORARY: &str = "tmp";
 pub(crate) const OLD: &str = "old";
-/// Longest part of a target's name in a temporary name: file systems allow 255 bytes in all.
+/// Maximum number of bytes of the target's name in a temporary name; file systems limit names to 255 bytes. The end of a longer
+/// name is replaced by a hash.
 const LONGEST: usize = 200;
 
 /// Temporary paths of this process.
 static REGISTRY: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Locks the list of temporary paths. Its holder can rename without being interrupted by [`discard_all`].
+/// Locks the list of temporary paths. [`discard_all`] blocks while the lock is held.
 pub(crate) fn registry() -> MutexGuard<'static, Vec<PathBuf>> {
     REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Removes all temporary files and folders of this process, which is about to end.
+/// Removes all temporary files and folders of this process. To be called just before the process exits.
 pub fn discard_all() {
     for path in registry().drain(..) {
-        // Other threads may still write into a folder.
+        // Retry: other threads may still create files in a folder.
         for _ in 0..10 {
             if remove(&path).is_ok() {
                 break;
@@ -47,16 +48,16 @@ pub(crate) enum Kind {
     Folder,
 }
 
-/// A temporary file or folder, removed when dropped.
+/// Temporary file or folder, removed when dropped.
 pub(crate) struct Temporary {
     path: PathBuf,
-    /// Held as long as the process uses it: another process (of another container, too) does not take it for a leftover.
+    /// Lock held while the file is in use, so that a process in another PID namespace does not remove it as stale.
     _lock: Option<File>,
     is_finished: bool,
 }
 
 impl Temporary {
-    /// Creates a temporary file or folder for `target`, beside it, after removing those of dead processes.
+    /// Creates a temporary file or folder in the directory of `target`, after removing those of dead processes.
     pub(crate) fn beside(target: &Path, kind: Kind) -> io::Result<Self> {
         let name = target.file_name().ok_or(io::ErrorKind::InvalidInput)?;
         remove_stale(crate::path::parent(target), name, Some(target));
@@ -75,7 +76,7 @@ impl Temporary {
                 Kind::Folder => DirBuilder::new().mode(0o777).create(&path),
             };
             match created {
-                // Another draft for the same target, of this process.
+                // Used by another draft of this process for the same target.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < 1000 => number += 1,
                 Err(error) => return Err(error),
                 Ok(()) => {
@@ -91,9 +92,9 @@ impl Temporary {
         &self.path
     }
 
-    /// Removes what is at the path now. Then the name is free for others.
+    /// Removes the file or folder at the path and its entry in the registry.
     pub(crate) fn finish(&mut self, registry: &mut Vec<PathBuf>) {
-        // A later run removes what remains.
+        // On failure, a later run removes the leftover.
         let _ = remove(&self.path);
         registry.retain(|path| *path != self.path);
         self.is_finished = true;
@@ -108,7 +109,7 @@ impl Drop for Temporary {
     }
 }
 
-/// A temporary folder in the system's folder for temporary files, removed when dropped.
+/// Temporary folder in the system's temporary directory, removed when dropped.
 pub struct Scratch(Temporary);
 
 impl Scratch {
@@ -122,12 +123,13 @@ impl Scratch {
         Temporary::create(&path, Kind::Folder).map(Self)
     }
 
+    /// Returns the path of the folder.
     pub fn path(&self) -> &Path {
         self.0.path()
     }
 }
 
-/// Returns `.NAME.PID.tmp`, or `.NAME.PID-2.tmp` for a third of the same name.
+/// Returns `.NAME.PID.SUFFIX` for number 0 and `.NAME.PID-N.SUFFIX` for number N.
 pub(crate) fn name_of(name: &OsStr, number: u32, suffix: &str) -> OsString {
     let mut bytes = prefix(name);
     bytes.extend(process::id().to_string().into_bytes());
@@ -140,10 +142,16 @@ pub(crate) fn name_of(name: &OsStr, number: u32, suffix: &str) -> OsString {
 
 fn prefix(name: &OsStr) -> Vec<u8> {
     let name = name.as_bytes();
-    [b".", &name[..name.len().min(LONGEST)], b"."].concat()
+    if name.len() <= LONGEST {
+        return [b".", name, b"."].concat();
+    }
+    // FNV-1a.
+    let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
+    let hash = format!("{:016x}", name.iter().fold(0xcbf2_9ce4_8422_2325, mix));
+    [b".", &name[..LONGEST - hash.len()], hash.as_bytes(), b"."].concat()
 }
 
-/// Returns the process and the suffix that a temporary name for `name` has.
+/// Parses a temporary name for `name` into its process id and suffix.
 fn parse<'a>(entry: &'a OsStr, name: &OsStr) -> Option<(u32, &'a str)> {
     let rest = std::str::from_utf8(entry.as_bytes().strip_prefix(&prefix(name)[..])?).ok()?;
     let (numbers, suffix) = rest.split_once('.')?;
@@ -154,19 +162,19 @@ fn parse<'a>(entry: &'a OsStr, name: &OsStr) -> Option<(u32, &'a str)> {
     Some((pid.parse().ok()?, suffix))
 }
 
-/// Removes temporary files and folders for `name` whose processes are dead. A folder that a dead process has moved out of its
-/// target's place, and for which it has not put a new one there, goes back.
+/// Removes temporary files and folders for `name` whose processes are dead. If a process died in `replace_in_steps` after it
+/// had moved the old folder aside and before it had moved the new one to `target`, the old folder is restored.
 fn remove_stale(folder: &Path, name: &OsStr, target: Option<&Path>) {
     let Ok(entries) = fs::read_dir(folder) else { return };
-    // Other threads create none meanwhile: a name that is not in the list yet would look like a leftover.
+    // The lock keeps other threads from creating temporary files, which would look stale before they are registered.
     let registry = registry();
     for entry in entries.flatten() {
         let entry_name = entry.file_name();
         let Some((pid, suffix)) = parse(&entry_name, name) else { continue };
         let path = entry.path();
-        // SAFETY: it asks for a number.
+        // SAFETY: takes no arguments.
         let is_ours = fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.uid() == unsafe { libc::geteuid() });
-        // A name of this process that is not in the list is of a process before it that had the same number.
+        // An unregistered name with this process's id is a leftover of an earlier process with the same id.
         let is_listed = || registry.iter().any(|path| path.file_name() == Some(&entry_name));
         let is_alive = if pid == process::id() { is_listed() } else { is_alive(pid) };
         if !is_ours || is_alive || is_locked(&path) {
@@ -189,7 +197,7 @@ fn is_alive(pid: u32) -> bool {
 }
 
 fn is_locked(path: &Path) -> bool {
-    // Opening a pipe would wait for its other end.
+    // Opening a pipe would block until its other end is opened.
     let is_plain = fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file() || metadata.is_dir());
     let lock = is_plain.then(|| File::open(path).map(|file| file.try_lock()));
     matches!(lock, Some(Ok(Err(fs::TryLockError::WouldBlock))))
@@ -204,5 +212,19 @@ pub(crate) fn remove(path: &Path) -> io::Result<()> {
     match outcome {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_names_with_a_common_start_have_different_temporary_names() {
+        let [a, b] = ["a", "b"].map(|end| OsString::from("n".repeat(LONGEST) + end));
+        assert_ne!(prefix(&a), prefix(&b));
+        assert_eq!(prefix(&a).len(), LONGEST + 2);
+        assert_eq!(parse(&name_of(&a, 3, OLD), &a), Some((process::id(), OLD)));
+        assert_eq!(parse(&name_of(&a, 3, OLD), &b), None);
     }
 }

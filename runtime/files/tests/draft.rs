@@ -1,4 +1,4 @@
-//! Drafts: what they replace, what they refuse, and what they leave behind.
+//! Drafts: replacement, rejection and cleanup.
 #![cfg(test)]
 
 use divi_files::{Draft, Inputs, Scratch, check_distinct, check_listed, write};
@@ -14,14 +14,14 @@ fn scratch() -> (Scratch, PathBuf) {
     (scratch, path)
 }
 
-/// Writes a folder with the file `new`, in place of one that has only `old` or `new` in it.
+/// Writes a folder with the file `new`, replacing a folder that contains nothing but `old` or `new`.
 fn write_folder(target: &Path) -> io::Result<()> {
     let draft = Draft::folder(target, |folder| check_listed(folder, ["old", "new"]))?;
     fs::write(draft.path().join("new"), "new")?;
     draft.commit()
 }
 
-/// The names in a folder, hidden ones included.
+/// Returns the sorted names in a folder, including hidden ones.
 fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let mut names: Vec<_> = entries.collect();
@@ -29,7 +29,7 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// The number of a process that has ended.
+/// Returns the id of a process that has exited.
 fn dead_process() -> u32 {
     let mut child = std::process::Command::new("true").spawn().unwrap();
     child.wait().unwrap();
@@ -37,7 +37,7 @@ fn dead_process() -> u32 {
 }
 
 #[test]
-fn folders_are_made_and_replaced() {
+fn folders_are_created_and_replaced() {
     let (_scratch, root) = scratch();
     for target in ["out", "out/", "deep/er/out", "out/."] {
         write_folder(&root.join(target)).unwrap();
@@ -49,7 +49,7 @@ fn folders_are_made_and_replaced() {
 }
 
 #[test]
-fn other_files_stay_and_are_named() {
+fn foreign_files_are_kept_and_named() {
     let (_scratch, root) = scratch();
     let target = root.join("out");
     fs::create_dir_all(target.join("notes")).unwrap();
@@ -61,7 +61,7 @@ fn other_files_stay_and_are_named() {
 }
 
 #[test]
-fn files_that_appear_meanwhile_stay() {
+fn files_added_before_the_commit_are_kept() {
     let (_scratch, root) = scratch();
     let target = root.join("out");
     fs::create_dir(&target).unwrap();
@@ -74,7 +74,7 @@ fn files_that_appear_meanwhile_stay() {
 }
 
 #[test]
-fn places_that_cannot_be_replaced_are_refused() {
+fn targets_that_cannot_be_replaced_are_rejected() {
     let (_scratch, root) = scratch();
     fs::write(root.join("file"), "x").unwrap();
     let refused = |target: &Path| write_folder(target).unwrap_err().to_string();
@@ -90,12 +90,12 @@ fn places_that_cannot_be_replaced_are_refused() {
 }
 
 #[test]
-fn folders_that_may_not_be_written_to_are_errors() {
+fn read_only_folders_are_errors() {
     let (_scratch, root) = scratch();
     let parent = root.join("parent");
     fs::create_dir(&parent).unwrap();
     fs::set_permissions(&parent, fs::Permissions::from_mode(0o555)).unwrap();
-    // Permissions do not hold for the superuser.
+    // Permissions do not apply to the superuser.
     if fs::write(parent.join("probe"), "").is_err() {
         assert!(write_folder(&parent.join("out")).unwrap_err().to_string().contains("ermission denied"));
         assert!(write(&parent.join("out"), "x").unwrap_err().to_string().contains("ermission denied"));
@@ -106,7 +106,7 @@ fn folders_that_may_not_be_written_to_are_errors() {
 }
 
 #[test]
-fn links_stay_and_what_they_lead_to_is_replaced() {
+fn links_are_kept_and_their_targets_replaced() {
     let (_scratch, root) = scratch();
     fs::create_dir(root.join("real")).unwrap();
     fs::write(root.join("real/old"), "old").unwrap();
@@ -130,20 +130,20 @@ fn links_stay_and_what_they_lead_to_is_replaced() {
 }
 
 #[test]
-fn devices_are_written_to() {
+fn devices_are_written_directly() {
     write(Path::new("/dev/null"), "x").unwrap();
     write(Path::new("/dev/stderr"), "").unwrap();
     assert!(Path::new("/dev/null").exists());
 }
 
 #[test]
-fn leftovers_of_dead_processes_go() {
+fn leftovers_of_dead_processes_are_removed() {
     let (_scratch, root) = scratch();
     let (dead, alive) = (dead_process(), std::os::unix::process::parent_id());
     fs::create_dir(root.join(format!(".out.{dead}.tmp"))).unwrap();
     fs::write(root.join(format!(".out.{dead}.tmp/large")), "x").unwrap();
     fs::create_dir(root.join(format!(".out.{dead}-1.tmp"))).unwrap();
-    // Of a process that lives, of another target, and of other programs.
+    // Temporary names of a live process, of another target, and of other programs.
     let others =
         [format!(".out.{alive}.tmp"), format!(".other.{dead}.tmp"), ".out.x.tmp".into(), format!(".out.{dead}.bak")];
     others.iter().for_each(|name| fs::create_dir(root.join(name)).unwrap());
@@ -154,7 +154,7 @@ fn leftovers_of_dead_processes_go() {
 }
 
 #[test]
-fn a_folder_that_was_moved_aside_comes_back() {
+fn a_folder_that_was_moved_aside_is_restored() {
     let (_scratch, root) = scratch();
     let old = root.join(format!(".out.{}.old", dead_process()));
     fs::create_dir(&old).unwrap();
@@ -164,7 +164,7 @@ fn a_folder_that_was_moved_aside_comes_back() {
 }
 
 #[test]
-fn drafts_that_are_dropped_leave_nothing() {
+fn dropped_drafts_leave_nothing() {
     let (_scratch, root) = scratch();
     let first = Draft::file(&root.join("out")).unwrap();
     let second = Draft::file(&root.join("out")).unwrap();

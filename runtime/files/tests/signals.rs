@@ -1,4 +1,4 @@
-//! Temporary files of processes that are interrupted or killed. The test runs itself as the process.
+//! Temporary files of interrupted and killed processes. The test binary runs itself as the child process.
 #![cfg(test)]
 
 use divi_files::{Draft, Scratch, clean_up_on_signals};
@@ -13,7 +13,7 @@ use std::{
 
 const FOLDER: &str = "DIVI_FILES_FOLDER";
 
-/// The process: drafts in the making, until a signal comes. Without the variable, nothing.
+/// Child process: holds two drafts until a signal arrives. Does nothing if the variable is not set.
 #[test]
 fn process_with_drafts() {
     let Some(folder) = env::var_os(FOLDER).map(PathBuf::from) else { return };
@@ -25,23 +25,23 @@ fn process_with_drafts() {
     thread::sleep(Duration::from_secs(60));
 }
 
-/// Starts the process, sends it a signal when it is ready, and returns what is left.
+/// Starts the child process, sends it a signal when it is ready, and returns the names left in its folder.
 fn interrupted_by(signal: i32, folder: &Path) -> Vec<String> {
     let mut command = Command::new(env::current_exe().unwrap());
     command.args(["--exact", "process_with_drafts"]).env(FOLDER, folder).stdout(Stdio::null()).stderr(Stdio::null());
-    // A test that runs in the background may have inherited signals that are ignored, and those stay so.
+    // A test that runs in the background may have inherited ignored signals, which would stay ignored.
     let reset = move || {
-        // SAFETY: it sets a signal to its default.
+        // SAFETY: restores the default action; installs no handler.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
         Ok(())
     };
-    // SAFETY: signals may be set between fork and exec.
+    // SAFETY: `signal` is async-signal-safe, so it may be called between fork and exec.
     unsafe { command.pre_exec(reset) };
     let mut child = command.spawn().unwrap();
     while !folder.join("ready").exists() {
         thread::sleep(Duration::from_millis(2));
     }
-    // SAFETY: the process is our own child, which has not been waited for.
+    // SAFETY: the process is a child that has not been waited for, so its id is not reused.
     unsafe { libc::kill(child.id() as libc::pid_t, signal) };
     assert_eq!(child.wait().unwrap().signal(), Some(signal));
     let mut names: Vec<_> =
@@ -51,15 +51,15 @@ fn interrupted_by(signal: i32, folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn signals_leave_nothing_and_end_the_process() {
-    for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
+fn signals_remove_temporary_files_and_terminate_the_process() {
+    for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGPIPE] {
         let scratch = Scratch::new("divi-files-signals").unwrap();
         assert_eq!(interrupted_by(signal, scratch.path()), ["ready"]);
     }
 }
 
 #[test]
-fn the_next_run_removes_what_a_kill_leaves() {
+fn the_next_run_removes_leftovers_of_a_killed_process() {
     let scratch = Scratch::new("divi-files-signals").unwrap();
     let left = interrupted_by(libc::SIGKILL, scratch.path());
     assert_eq!(left.len(), 3, "{left:?}");

@@ -1,8 +1,8 @@
-//! Strict reading of JSON, and writing it so that people can read it, for all files of divi but plans and their problems.
+//! Strict JSON parser and human-readable JSON printer for all of divi's file formats except plans and problems.
 //!
-//! [`read`] fills a type that serde derives and [`parse`] returns a value, which [`At`] reads field by field. Both refuse what is
-//! not JSON, a key that an object has twice, more than 128 levels of nesting, and anything behind the value. An [`Error`] has the
-//! path of the value that is wrong.
+//! [`read`] deserializes a serde type; [`parse`] returns a [`Value`], which [`At`] reads field by field. Both reject invalid
+//! JSON, duplicate keys of an object, more than 128 levels of nesting, and trailing characters. An [`Error`] contains the path
+//! of the invalid value.
 
 mod at;
 mod unique;
@@ -13,43 +13,45 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, error::Category};
 pub use write::write;
 
-/// Reason why a text is refused, with the path of the value: `entries[3].us.4: must be a positive number, is -1`.
+/// Parse error with the path of the invalid value: `entries[3].us.4: must be a positive number, is -1`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{path}{}{message}", if .path.is_empty() { "" } else { ": " })]
 pub struct Error {
-    /// Empty for the text as a whole.
+    /// Path of the value; empty for the whole text.
     pub path: String,
+    /// Description of the error.
     pub message: String,
 }
 
 impl Error {
+    /// Builds an error about the value at `path`.
     pub fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
         Self { path: path.into(), message: message.into() }
     }
 
     fn of(path: &str, fault: &serde_json::Error) -> Self {
         match fault.classify() {
-            Category::Data => Self::new(shorten(path), in_plain_words(fault)),
-            // Its line and column say where it is.
+            Category::Data => Self::new(shorten(path), readable_message(fault)),
+            // The message of a syntax error contains its line and column.
             _ => Self::new("", format!("not JSON: {fault}")),
         }
     }
 }
 
-/// Parses a text.
+/// Parses a text into a [`Value`].
 pub fn parse(text: impl AsRef<[u8]>) -> Result<Value, Error> {
     read(text)
 }
 
-/// Reads a value of a type from a text.
+/// Deserializes a value of type `T` from a text.
 pub fn read<T: DeserializeOwned>(text: impl AsRef<[u8]>) -> Result<T, Error> {
-    // Types that serde derives refuse keys given twice by themselves; maps and values take the last.
+    // Structs that derive `Deserialize` reject duplicate keys; maps and `Value` silently keep the last one.
     deserialize::<unique::Checked>(text.as_ref())?;
     deserialize(text.as_ref())
 }
 
 fn deserialize<T: DeserializeOwned>(text: &[u8]) -> Result<T, Error> {
-    // Paths take as long as all else, so only a text that is refused is read for them.
+    // Tracking paths doubles the parse time, so only rejected texts are parsed a second time with paths.
     serde_json::from_slice(text).or_else(|_| deserialize_with_path(text))
 }
 
@@ -61,7 +63,7 @@ fn deserialize_with_path<T: DeserializeOwned>(text: &[u8]) -> Result<T, Error> {
     Ok(value)
 }
 
-/// Returns a path as far as it is known and readable; nothing for the text as a whole.
+/// Returns a path without its unknown tail (`?`), truncated to 100 characters; empty for the whole text.
 pub fn shorten(path: &str) -> String {
     const MAX_CHARACTERS: usize = 100;
     let known = path.trim_end_matches(['?', '.']);
@@ -71,8 +73,8 @@ pub fn shorten(path: &str) -> String {
     }
 }
 
-/// Returns the message of an error without the names of Rust's types.
-pub fn in_plain_words(fault: &serde_json::Error) -> String {
+/// Returns the message of an error with the names of Rust types replaced by descriptions.
+pub fn readable_message(fault: &serde_json::Error) -> String {
     let whole = "a whole number from 0 on";
     let words = [("f64", "a number"), ("usize", whole), ("u64", whole), ("u32", whole)];
     words.iter().fold(fault.to_string(), |message, (kind, words)| {

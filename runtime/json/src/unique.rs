@@ -1,4 +1,4 @@
-//! Detection of keys that an object has twice.
+//! Detection of duplicate keys.
 
 use serde::{
     Deserialize, Deserializer,
@@ -6,7 +6,7 @@ use serde::{
 };
 use std::{collections::HashSet, fmt};
 
-/// Any JSON whose objects have each key once. Nothing of it is kept.
+/// Any JSON value without duplicate keys. The value itself is discarded.
 pub(crate) struct Checked;
 
 impl<'de> Deserialize<'de> for Checked {

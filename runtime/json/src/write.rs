@@ -1,10 +1,10 @@
-//! Writing files that people read and compare.
+//! Human-readable JSON with stable line breaks, so that files can be diffed.
 
 use serde_json::Value;
 use std::fmt::Write as _;
 
-/// Writes an object as a file with a line for each field, and one for each item of a list of objects. Items of the lists that are
-/// named `opened` are written in the same way. `step` are the spaces by which the lines of a list or object are indented.
+/// Prints an object with one line per field and one line per item of a list of objects. Items of the lists named in `opened`
+/// are expanded in the same way. `step` is the number of spaces per indentation level.
 pub fn write(value: &Value, step: usize, opened: &[&str]) -> String {
     let mut text = String::new();
     write_fields(&mut text, value, 0, step, opened);
@@ -47,7 +47,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn lists_of_objects_have_a_line_an_item() {
+    fn lists_of_objects_have_one_line_per_item() {
         let value = json!({"a": [1, 2], "b": [{"c": 1}, {"c": 2}], "d": [{"e": "\n", "f": [{}]}], "g": []});
         let expected = r#"{
   "a": [1,2],

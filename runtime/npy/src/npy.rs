@@ -1,15 +1,15 @@
-//! NumPy's files of one array (`.npy`, versions 1 to 3).
+//! NumPy files with one array (`.npy`, versions 1 to 3).
 
 use divi_runtime::{DType, TensorData, TensorRef};
 
 const MAGIC: &[u8] = b"\x93NUMPY";
-/// Headers are padded so that the data begin at a multiple of this.
+/// Headers are padded so that the data starts at a multiple of this many bytes.
 const ALIGNMENT: usize = 64;
 
-/// Reads an array. The error says what is wrong with the file.
+/// Reads an array.
 ///
-/// Types of other libraries (`bfloat16`, and others of two bytes) are written as raw bytes: two of them are taken for a
-/// `bfloat16`, one for a `float8e4m3fn`; see [`reinterpret`] for others.
+/// Other libraries write types that NumPy lacks as raw bytes: elements of two bytes are read as `bfloat16`, of one byte as
+/// `float8e4m3fn`; see [`reinterpret`] for other types.
 pub fn read(bytes: &[u8]) -> Result<TensorData, String> {
     let truncated = || "the file is truncated".to_owned();
     let rest = bytes.strip_prefix(MAGIC).ok_or("it does not begin as a NumPy file")?;
@@ -29,7 +29,8 @@ pub fn read(bytes: &[u8]) -> Result<TensorData, String> {
     header.tensor(&data[..expected as usize])
 }
 
-/// Writes an array. Types that NumPy lacks are written as integers with their bits, those below a byte in one each.
+/// Writes an array. Types that NumPy lacks are written as integers with the same bits; elements below 8 bits take one byte
+/// each.
 pub fn write(tensor: TensorRef<'_>) -> Vec<u8> {
     let sizes: String = tensor.shape.iter().map(|size| format!("{size}, ")).collect();
     let shape = match tensor.shape {
@@ -37,7 +38,7 @@ pub fn write(tensor: TensorRef<'_>) -> Vec<u8> {
         _ => sizes.trim_end_matches(", "),
     };
     let mut header = format!("{{'descr': '{}', 'fortran_order': False, 'shape': ({shape}), }}", tensor.dtype.numpy());
-    // Version 1, unless there are thousands of dimensions.
+    // Version 1, unless the header is longer than 64 KiB.
     let is_short = header.len() + ALIGNMENT < usize::from(u16::MAX);
     let prefix = MAGIC.len() + if is_short { 4 } else { 6 };
     let padding = (prefix + header.len() + 1).next_multiple_of(ALIGNMENT) - (prefix + header.len() + 1);
@@ -60,7 +61,7 @@ pub fn write(tensor: TensorRef<'_>) -> Vec<u8> {
     file
 }
 
-/// Elements below a byte, one in each; signs are extended.
+/// Expands elements below 8 bits to one byte each, with sign extension.
 fn unpack(tensor: TensorRef<'_>) -> impl Iterator<Item = u8> {
     let bits = tensor.dtype.bits() as u32;
     let (per_byte, unused) = (8 / bits as usize, 8 - bits);
@@ -72,8 +73,8 @@ fn unpack(tensor: TensorRef<'_>) -> impl Iterator<Item = u8> {
     })
 }
 
-/// Returns the same bits as another type, if that is how files have it: raw bytes and integers for types that NumPy lacks,
-/// integers of a byte for those below one. Otherwise returns the tensor itself as the error.
+/// Reinterprets the elements of a tensor as `dtype` if files represent `dtype` in that way: raw bytes and integers for types
+/// that NumPy lacks, one-byte integers for elements below 8 bits. Otherwise returns the unchanged tensor as the error.
 pub fn reinterpret(tensor: TensorData, dtype: DType) -> Result<TensorData, TensorData> {
     if tensor.dtype() == dtype {
         return Ok(tensor);
@@ -102,14 +103,14 @@ struct Header {
 }
 
 impl Header {
-    /// Reads the literal of a Python dictionary.
+    /// Parses a Python dictionary literal.
     fn parse(text: &str) -> Result<Self, String> {
         let field = |name: &str| {
             let start = text.find(&format!("'{name}'")).or_else(|| text.find(&format!("\"{name}\"")));
             let rest = start.map(|start| &text[start + name.len() + 2..]);
             rest.and_then(|rest| rest.trim_start().strip_prefix(':')).map(str::trim_start)
         };
-        let wrong = |name: &str| format!("its header has no sound '{name}'");
+        let wrong = |name: &str| format!("its header has no valid '{name}'");
         let descr = field("descr").ok_or_else(|| wrong("descr"))?;
         let quote = descr.chars().next().filter(|&quote| quote == '\'' || quote == '"');
         let quote = quote.ok_or("its elements have several fields each, which no tensor has")?;
@@ -120,7 +121,7 @@ impl Header {
         let shape = sizes.filter(|size| !size.is_empty()).map(|size| size.parse().map_err(|_| wrong("shape")));
         let (order, kind) = descr.split_at_checked(1).ok_or_else(|| wrong("descr"))?;
         let dtype = match kind {
-            // Raw bytes: what types of other libraries are written as.
+            // Raw bytes, as other libraries write the types that NumPy lacks.
             "V2" => Some(DType::BF16),
             "V1" => Some(DType::F8E4M3FN),
             "u2" => Some(DType::U16),
@@ -144,7 +145,7 @@ impl Header {
         } else {
             tensor.bytes_mut().copy_from_slice(data);
         }
-        // Complex numbers are two numbers, each with its bytes in this order.
+        // The byte order applies to the real and imaginary part of a complex number separately.
         let is_complex = matches!(self.dtype, DType::Complex64 | DType::Complex128);
         let part = if is_complex { width / 2 } else { width };
         if self.is_big_endian && part > 1 {
@@ -154,20 +155,20 @@ impl Header {
     }
 }
 
-/// Copies elements that lie with the first index fastest into row-major order.
+/// Converts column-major to row-major order.
 fn from_columns(source: &[u8], target: &mut [u8], shape: &[u64], width: usize) {
-    let mut place = vec![0; shape.len()];
+    let mut indices = vec![0; shape.len()];
     let strides: Vec<u64> =
         shape.iter().scan(1, |stride, size| Some(std::mem::replace(stride, *stride * size))).collect();
     for element in target.chunks_exact_mut(width) {
-        let index: u64 = place.iter().zip(&strides).map(|(place, stride)| place * stride).sum();
-        element.copy_from_slice(&source[index as usize * width..][..width]);
+        let offset: u64 = indices.iter().zip(&strides).map(|(index, stride)| index * stride).sum();
+        element.copy_from_slice(&source[offset as usize * width..][..width]);
         for axis in (0..shape.len()).rev() {
-            place[axis] += 1;
-            if place[axis] < shape[axis] {
+            indices[axis] += 1;
+            if indices[axis] < shape[axis] {
                 break;
             }
-            place[axis] = 0;
+            indices[axis] = 0;
         }
     }
 }

@@ -1,4 +1,4 @@
-//! NumPy's files of several arrays (`.npz`): ZIP archives of `.npy` files, stored or deflated.
+//! NumPy files with several arrays (`.npz`): ZIP archives of `.npy` files, stored or deflated.
 
 use crate::npy;
 use divi_runtime::{TensorData, TensorRef};
@@ -9,19 +9,19 @@ const CENTRAL: u32 = 0x0201_4b50;
 const END: u32 = 0x0605_4b50;
 const END_64: u32 = 0x0606_4b50;
 const LOCATOR_64: u32 = 0x0706_4b50;
-/// What a field of 32 bits has if the number is elsewhere, in 64.
+/// Value of a 32-bit field whose number is in the ZIP64 extra field.
 const ELSEWHERE: u64 = u32::MAX as u64;
+/// ZIP version 4.5: ZIP64.
 const VERSION: u16 = 45;
-/// The first day that ZIP knows: archives of the same arrays are the same.
+/// 1980-01-01, the earliest date in ZIP. A constant, so that archives are reproducible.
 const DATE: u16 = 0x21;
 
-/// Bytes that all arrays of an archive may have together, unless the archive is larger: a small one that expands to more is taken
-/// for an attack.
+/// Limit on the total size of all arrays, unless the archive itself is larger. Protects against decompression bombs.
 const MOST_BYTES: u64 = 1 << 30;
-/// Deflate expands no byte to more than this.
+/// Maximum expansion factor of deflate.
 const MOST_EXPANSION: u64 = 1032;
 
-/// Reads all arrays, by name. The error says what is wrong with the file.
+/// Reads all arrays, with their names.
 pub fn read(archive: &[u8]) -> Result<Vec<(String, TensorData)>, String> {
     let most = MOST_BYTES.max(archive.len() as u64);
     let mut left = most;
@@ -31,8 +31,8 @@ pub fn read(archive: &[u8]) -> Result<Vec<(String, TensorData)>, String> {
     })
 }
 
-/// Reads all arrays, by name, if `may_read` lets them. It is called with the name of each and the bytes of its file, before
-/// any of these are allocated.
+/// Reads all arrays, with their names. `may_read` is called with the name and the file size of each before any array is
+/// allocated, and rejects the archive by an error.
 pub fn read_bounded(
     archive: &[u8],
     mut may_read: impl FnMut(&str, u64) -> Result<(), String>,
@@ -46,21 +46,28 @@ pub fn read_bounded(
     entries.iter().map(|entry| read(entry).map_err(|reason| of_entry(entry, reason))).collect()
 }
 
-/// Writes arrays, as they are, not deflated.
-pub fn write(tensors: &[(&str, TensorRef<'_>)]) -> Vec<u8> {
+/// Writes arrays, stored without compression. Fails if a name is too long for an archive.
+pub fn write(tensors: &[(&str, TensorRef<'_>)]) -> Result<Vec<u8>, String> {
     let (mut file, mut central) = (Vec::new(), Vec::new());
     for (name, tensor) in tensors {
-        let contents = npy::write(*tensor);
         let name = format!("{name}.npy");
+        let length = u16::try_from(name.len()).map_err(|_| {
+            format!(
+                "an array has a name of {} bytes, and archives have names of up to {}",
+                name.len() - 4,
+                u16::MAX - 4
+            )
+        })?;
+        let contents = npy::write(*tensor);
         let (offset, size) = (file.len() as u64, contents.len() as u64);
         let checksum = crc32fast::hash(&contents);
         put(&mut file, &[Field::U32(LOCAL)]);
-        describe(&mut file, checksum, &name, 20);
-        // Sizes are always in 64 bits, as NumPy itself writes them.
+        describe(&mut file, checksum, (&name, length), 20);
+        // Sizes are always in the ZIP64 extra field, as NumPy writes them.
         put(&mut file, &[Field::U16(1), Field::U16(16), Field::U64(size), Field::U64(size)]);
         file.extend(contents);
         put(&mut central, &[Field::U32(CENTRAL), Field::U16(VERSION)]);
-        describe(&mut central, checksum, &name, 28);
+        describe(&mut central, checksum, (&name, length), 28);
         put(&mut central, &[Field::U16(1), Field::U16(24), Field::U64(size), Field::U64(size), Field::U64(offset)]);
     }
     let (start, size, count) = (file.len() as u64, central.len() as u64, tensors.len() as u64);
@@ -72,7 +79,7 @@ pub fn write(tensors: &[(&str, TensorRef<'_>)]) -> Vec<u8> {
     put(&mut file, &[Field::U32(LOCATOR_64), w, Field::U64(end), Field::U32(1)]);
     let (few, all) = (Field::U16(u16::MAX), Field::U32(u32::MAX));
     put(&mut file, &[Field::U32(END), Field::U16(0), Field::U16(0), few, few, all, all, Field::U16(0)]);
-    file
+    Ok(file)
 }
 
 #[derive(Clone, Copy)]
@@ -92,11 +99,12 @@ fn put(file: &mut Vec<u8>, fields: &[Field]) {
     }
 }
 
-/// What both descriptions of an entry have: sizes are behind the name, in `extra` bytes.
-fn describe(file: &mut Vec<u8>, checksum: u32, name: &str, extra: u16) {
+/// Writes the fields common to the local and the central header of an entry. The sizes follow in an extra field of `extra`
+/// bytes.
+fn describe(file: &mut Vec<u8>, checksum: u32, (name, length): (&str, u16), extra: u16) {
     let zero = Field::U16(0);
     put(file, &[Field::U16(VERSION), zero, zero, zero, Field::U16(DATE), Field::U32(checksum)]);
-    put(file, &[Field::U32(u32::MAX), Field::U32(u32::MAX), Field::U16(name.len() as u16), Field::U16(extra)]);
+    put(file, &[Field::U32(u32::MAX), Field::U32(u32::MAX), Field::U16(length), Field::U16(extra)]);
     if extra == 28 {
         put(file, &[zero, zero, zero, Field::U32(0), Field::U32(u32::MAX)]);
     }
@@ -112,7 +120,7 @@ struct Entry {
     offset: u64,
 }
 
-/// Numbers of a file, by where they are.
+/// Bounds-checked reader of little-endian numbers at offsets of a file.
 struct Numbers<'a>(&'a [u8]);
 
 impl<'a> Numbers<'a> {
@@ -134,10 +142,10 @@ impl<'a> Numbers<'a> {
     }
 }
 
-/// The entries, as the directory at the archive's end has them.
+/// Parses the central directory.
 fn directory(archive: &[u8]) -> Result<Vec<Entry>, String> {
     let numbers = Numbers(archive);
-    // Behind the end there may be a comment of up to 64 KiB.
+    // The end record may be followed by a comment of up to 64 KiB.
     let last = archive.len().checked_sub(22).ok_or("it is not an archive")?;
     let first = last.saturating_sub(usize::from(u16::MAX));
     let end = (first..=last).rev().find(|&at| archive[at..].starts_with(&END.to_le_bytes()));
@@ -180,23 +188,23 @@ fn directory(archive: &[u8]) -> Result<Vec<Entry>, String> {
 }
 
 impl Entry {
-    /// The name of the array.
+    /// Returns the name of the array.
     fn array(&self) -> &str {
         self.name.strip_suffix(".npy").unwrap_or(&self.name)
     }
 
-    /// Takes the numbers that do not fit into 32 bits from where they are.
+    /// Reads the numbers that do not fit into 32 bits from the ZIP64 extra field.
     fn widen(&mut self, extra: &Numbers<'_>) {
         let mut at = 0;
         while let (Ok(id), Ok(length)) = (extra.u16(at), extra.u16(at + 2)) {
             if id == 1 {
-                let mut place = at + 4;
+                let mut offset = at + 4;
                 for number in [&mut self.size, &mut self.packed, &mut self.offset] {
                     if *number == ELSEWHERE
-                        && let Ok(wide) = extra.u64(place)
+                        && let Ok(wide) = extra.u64(offset)
                     {
                         *number = wide;
-                        place += 8;
+                        offset += 8;
                     }
                 }
             }

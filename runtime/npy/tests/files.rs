@@ -1,4 +1,4 @@
-//! NumPy's files: what is written is read again, and any bytes are an array or an error.
+//! NumPy files: round trips, and rejection of malformed files.
 
 use divi_npy::{npy, npz};
 use divi_runtime::{DType, TensorData};
@@ -22,7 +22,7 @@ fn arrays_round_trip() {
             let mut tensor = TensorData::zeroed(dtype, shape).unwrap();
             let count = shape.iter().product::<u64>();
             if dtype.bits() < 8 {
-                // Nothing behind the last element.
+                // The padding bits after the last element stay zero.
                 (0..count)
                     .for_each(|i| tensor.bytes_mut()[(i * dtype.bits() / 8) as usize] |= 1 << (i * dtype.bits() % 8));
             } else {
@@ -45,7 +45,7 @@ fn arrays_are_written_as_numpy_writes_them() {
 }
 
 #[test]
-fn columns_and_big_endians_are_converted() {
+fn column_major_and_big_endian_arrays_are_converted() {
     let text = "{'descr': '>i2', 'fortran_order': True, 'shape': (2, 3)}\n";
     let tensor = npy::read(&header(text, &[0, 1, 0, 4, 0, 2, 0, 5, 0, 3, 0, 6])).unwrap();
     assert_eq!((tensor.dtype(), tensor.shape()), (DType::I16, &[2, 3][..]));
@@ -55,7 +55,7 @@ fn columns_and_big_endians_are_converted() {
 }
 
 #[test]
-fn files_that_are_no_arrays_are_refused() {
+fn malformed_arrays_are_rejected() {
     let whole = npy::write(tensor().view());
     for length in 0..whole.len() {
         assert!(npy::read(&whole[..length]).is_err());
@@ -63,8 +63,8 @@ fn files_that_are_no_arrays_are_refused() {
     let refused = |text, expected: &str| assert_eq!(npy::read(&header(text, &[])).unwrap_err(), expected);
     let other = "its elements are of NumPy's type '<U5', which no tensor has";
     refused("{'descr': '<U5', 'fortran_order': False, 'shape': (1,)}", other);
-    refused("{'fortran_order': False, 'shape': (1,)}", "its header has no sound 'descr'");
-    refused("{'descr': '<f4', 'fortran_order': False, 'shape': (-1,)}", "its header has no sound 'shape'");
+    refused("{'fortran_order': False, 'shape': (1,)}", "its header has no valid 'descr'");
+    refused("{'descr': '<f4', 'fortran_order': False, 'shape': (-1,)}", "its header has no valid 'shape'");
     let huge = "{'descr': '<f4', 'fortran_order': False, 'shape': (9999999999, 9999999999)}";
     refused(huge, "its shape is larger than any file");
     refused(
@@ -76,7 +76,7 @@ fn files_that_are_no_arrays_are_refused() {
 #[test]
 fn archives_round_trip() {
     let (a, b) = (tensor(), TensorData::new(DType::U8, &[3], &[1, 2, 3]).unwrap());
-    let archive = npz::write(&[("a", a.view()), ("b/c", b.view())]);
+    let archive = npz::write(&[("a", a.view()), ("b/c", b.view())]).unwrap();
     let arrays = npz::read(&archive).unwrap();
     let names: Vec<_> = arrays.iter().map(|(name, _)| &name[..]).collect();
     assert_eq!(names, ["a", "b/c"]);
@@ -90,24 +90,34 @@ fn archives_round_trip() {
 }
 
 #[test]
-fn archives_of_others_are_read() {
-    // What `np.savez_compressed(f, x=np.array([1, 2], np.int8))` wrote.
+fn names_that_do_not_fit_into_an_archive_are_rejected() {
+    let tensor = tensor();
+    let name = "n".repeat(65_531);
+    let archive = npz::write(&[(&name, tensor.view())]).unwrap();
+    assert_eq!(npz::read(&archive).unwrap()[0].0, name);
+    let expected = "an array has a name of 65532 bytes, and archives have names of up to 65531";
+    assert_eq!(npz::write(&[(&format!("{name}n"), tensor.view())]).unwrap_err(), expected);
+}
+
+#[test]
+fn archives_written_by_numpy_are_read() {
+    // Written by `np.savez_compressed(f, x=np.array([1, 2], np.int8))`.
     let archive = include_bytes!("numpy_compressed.npz");
     let arrays = npz::read(archive).unwrap();
     assert_eq!((&arrays[0].0[..], arrays[0].1.dtype(), arrays[0].1.bytes()), ("x", DType::I8, &[1, 2][..]));
     for index in 0..archive.len() {
         let mut damaged = archive.to_vec();
         damaged[index] ^= 0xff;
-        // Only an error, if anything.
+        // Must not panic.
         let _ = npz::read(&damaged);
     }
 }
 
-/// An archive with entries that are all the same compressed file.
+/// Builds an archive whose entries all refer to the same compressed file.
 fn compressed(names: &[&str], contents: &[u8], claimed_size: u32) -> Vec<u8> {
     let packed = miniz_oxide::deflate::compress_to_vec(contents, 1);
     let fields = |name: &str| {
-        // Version, flags, method, time and date, then checksum and sizes.
+        // Version, flags, method, time and date; then checksum and sizes.
         let mut fields = [20, 0, 8, 0, 0x21_u16].map(u16::to_le_bytes).concat();
         let numbers = [crc32fast::hash(contents), packed.len() as u32, claimed_size];
         numbers.iter().for_each(|number| fields.extend(number.to_le_bytes()));
@@ -129,14 +139,14 @@ fn compressed(names: &[&str], contents: &[u8], claimed_size: u32) -> Vec<u8> {
 }
 
 #[test]
-fn archives_that_expand_to_all_memory_are_refused() {
+fn decompression_bombs_are_rejected() {
     let contents = npy::write(TensorData::zeroed(DType::U8, &[1 << 26]).unwrap().view());
     let size = contents.len() as u32;
     let arrays = npz::read(&compressed(&["x.npy"], &contents, size)).unwrap();
     assert_eq!((&arrays[0].0[..], arrays[0].1.bytes().len()), ("x", 1 << 26));
     let bounded = |archive: &[u8]| npz::read_bounded(archive, |_, bytes| Err(format!("{bytes} bytes"))).unwrap_err();
     assert_eq!(bounded(&compressed(&["x.npy"], &contents, size)), format!("entry 'x.npy': {size} bytes"));
-    // Seventeen entries of 64 MiB that are all the same bytes of the archive.
+    // Seventeen entries of 64 MiB that share the same bytes of the archive.
     let names: Vec<_> = (0..17).map(|index| format!("{index}.npy")).collect();
     let names: Vec<_> = names.iter().map(|name| &name[..]).collect();
     let expected = "entry '15.npy': the arrays have more than 1073741824 bytes together";

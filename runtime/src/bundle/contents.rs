@@ -1,8 +1,8 @@
-//! Contents of the files that a bundle has or refers to: recorded when it is written, compared when it is checked.
+//! Integrity of the files that a bundle contains or refers to: hashes are recorded when it is written and compared on reads.
 //!
-//! Each constant that lies in a file has a checksum, which is compared whenever it is read. Each file of the bundle has a SHA-256
-//! of all its bytes, and each file of the model one of the ranges that constants refer to, distinct and in order; these are
-//! compared with code at every load, and with all others by [`Bundle::check`].
+//! Each constant in a file has a CRC-32, which is compared whenever it is read. Each file of the bundle has a SHA-256 of all
+//! its bytes, and each file of the model one of the ranges that constants refer to, without duplicates and in ascending
+//! order. The SHA-256 of executables is compared at every load, that of all other files by [`Bundle::check`].
 
 use super::{Bundle, Constant, File, Source, WEIGHTS, file::digits};
 use crate::{
@@ -21,7 +21,7 @@ use std::{
 /// Offsets and lengths of the ranges of a file that constants refer to.
 type Ranges = BTreeSet<(u64, u64)>;
 
-/// Contents of the ranges of a file.
+/// Size, hash and checksums of the ranges of a file.
 struct Contents {
     bytes: u64,
     sha256: String,
@@ -29,8 +29,7 @@ struct Contents {
 }
 
 impl Bundle {
-    /// Fills in what a new bundle says of contents: the checksums of constants, and the model's files. Code and weights must be
-    /// there already.
+    /// Fills in the checksums of constants and the list of the model's files. Code and weights must have been written.
     pub fn describe_contents(&mut self, folder: &Path) -> Result<()> {
         let mut checksums = BTreeMap::new();
         self.model_files.clear();
@@ -45,17 +44,18 @@ impl Bundle {
             self.model_folder.clear();
         }
         for constant in &mut self.constants {
-            constant.crc32 = constant.place().and_then(|(path, range)| Some(*checksums.get(path)?.get(&range)?));
+            constant.crc32 = constant.file_range().and_then(|(path, range)| Some(*checksums.get(path)?.get(&range)?));
         }
         Ok(())
     }
 
-    /// Checks that every file that the bundle has or refers to is there as it was when the bundle was written. Reads all of them.
+    /// Checks that every file that the bundle contains or refers to is unchanged since the bundle was written. Reads all of
+    /// them.
     pub fn check(&self, folder: &Path) -> Result<()> {
         self.check_allowing(folder, &[])
     }
 
-    /// As [`Bundle::check`], with weights that may also be in other folders than the bundle's and the model's.
+    /// As [`Bundle::check`], with additional folders that weights may be in.
     pub fn check_allowing(&self, folder: &Path, allowed: &[PathBuf]) -> Result<()> {
         self.files.iter().try_for_each(|file| file.check(folder))?;
         let roots = Roots::new(folder, self.known_model_folder(), allowed)?;
@@ -67,33 +67,34 @@ impl Bundle {
             }
             let contents = read(&full, &ranges)?;
             if file.is_some_and(|file| file.sha256 != contents.sha256) {
-                return Err(Error::damaged(&full, "its contents do not have the hash that the bundle names"));
+                return Err(Error::damaged(&full, "its SHA-256 does not match the bundle"));
             }
-            let mut wanted = self.constants.iter().filter_map(|constant| Some((constant.place()?, constant.crc32?)));
-            if wanted.any(|((its, range), crc32)| its == path && contents.checksums.get(&range) != Some(&crc32)) {
+            let mut expected =
+                self.constants.iter().filter_map(|constant| Some((constant.file_range()?, constant.crc32?)));
+            if expected.any(|((file, range), crc32)| file == path && contents.checksums.get(&range) != Some(&crc32)) {
                 return Err(other_contents(&full));
             }
         }
         Ok(())
     }
 
-    /// Checks the contents of the model's files that expressions read, which have no checksums.
+    /// Checks the SHA-256 of the model's files that expressions read, which have no checksums.
     pub(crate) fn check_expressions(&self, roots: &Roots) -> Result<()> {
         let of_expressions = self.expression_ranges();
         for file in self.model_files.iter().filter(|file| of_expressions.contains_key(&file.path)) {
             let full = roots.resolve(&file.path)?;
             let contents = read(&full, self.ranges().get(&file.path).unwrap_or(&Ranges::new()))?;
             if file.sha256 != contents.sha256 {
-                return Err(Error::damaged(&full, "its contents do not have the hash that the bundle names"));
+                return Err(Error::damaged(&full, "its SHA-256 does not match the bundle"));
             }
         }
         Ok(())
     }
 
-    /// All ranges of files that constants refer to, by path.
+    /// Returns all ranges of files that constants refer to, by path.
     pub(super) fn ranges(&self) -> BTreeMap<String, Ranges> {
         let mut all = self.expression_ranges();
-        for (path, range) in self.constants.iter().filter_map(Constant::place) {
+        for (path, range) in self.constants.iter().filter_map(Constant::file_range) {
             all.entry(path.to_owned()).or_default().insert(range);
         }
         all
@@ -102,7 +103,7 @@ impl Bundle {
     fn expression_ranges(&self) -> BTreeMap<String, Ranges> {
         let mut all = BTreeMap::new();
         for constant in &self.constants {
-            if let Source::Made(expression) = &constant.source {
+            if let Source::Evaluated(expression) = &constant.source {
                 collect(expression, &mut all);
             }
         }
@@ -111,16 +112,16 @@ impl Bundle {
 }
 
 impl Constant {
-    /// The file and the range of it that the constant is, if it lies in one.
-    pub(crate) fn place(&self) -> Option<(&str, (u64, u64))> {
+    /// Returns the file, offset and length of the constant; `None` if it is not in a file.
+    pub(crate) fn file_range(&self) -> Option<(&str, (u64, u64))> {
         match &self.source {
             Source::Packed { offset } => Some((WEIGHTS, (*offset, self.bytes))),
             Source::File { path, offset } => Some((path, (*offset, self.bytes))),
-            Source::Made(_) | Source::Computed => None,
+            Source::Evaluated(_) | Source::Computed => None,
         }
     }
 
-    /// Compares the bytes of the constant, as they were read from a file, with its checksum.
+    /// Compares bytes read from a file with the checksum of the constant.
     pub(crate) fn check_bytes(&self, path: &Path, bytes: &[u8]) -> Result<()> {
         match self.crc32 {
             Some(crc32) if crc32 != crc32fast::hash(bytes) => Err(other_contents(path)),
@@ -130,9 +131,10 @@ impl Constant {
 }
 
 fn other_contents(path: &Path) -> Error {
-    Error::damaged(path, "its contents do not have the checksum that the bundle names")
+    Error::damaged(path, "its checksum does not match the bundle")
 }
 
+/// Collects the ranges of files that an expression reads.
 fn collect(expression: &Expression, all: &mut BTreeMap<String, Ranges>) {
     if let Expression::File { path, offset, length } = expression {
         all.entry(path.clone()).or_default().insert((*offset, *length));
@@ -140,7 +142,7 @@ fn collect(expression: &Expression, all: &mut BTreeMap<String, Ranges>) {
     expression.parts().into_iter().for_each(|part| collect(part, all));
 }
 
-/// Reads ranges of a file, one after the other.
+/// Hashes ranges of a file.
 fn read(path: &Path, ranges: &Ranges) -> Result<Contents> {
     let (file, bytes) = files::open(path)?;
     let mut sha256 = Sha256::new();

@@ -1,4 +1,4 @@
-//! Bundles as folders: `bundle.json`, and the hashes of what is beside it.
+//! Bundles on disk: `bundle.json` and the hashes of the other files in its folder.
 
 use super::{Bundle, DESCRIPTION, File, Source};
 use crate::{
@@ -11,7 +11,8 @@ use sha2::{Digest, Sha256};
 use std::{collections::BTreeSet, fs, path::Path};
 
 impl Bundle {
-    /// Parses a description of the current version, and compares its contents with the hash that it names. Nothing else is checked.
+    /// Parses a description of the current version. The flag is true if its SHA-256 matches its contents. Nothing else is
+    /// checked.
     pub(crate) fn parse(text: &[u8]) -> std::result::Result<(Self, bool), String> {
         let mut bundle: Self = divi_json::read(text).map_err(|error| error.to_string())?;
         let named = std::mem::take(&mut bundle.sha256);
@@ -20,16 +21,16 @@ impl Bundle {
         Ok((bundle, is_intact))
     }
 
-    /// As [`Bundle::write`], whether or not the description is valid: for tests of readers.
+    /// As [`Bundle::write`], without validation; for tests of readers.
     pub fn write_unvalidated(&mut self, folder: &Path) -> Result<()> {
         let path = &folder.join(DESCRIPTION);
         self.sha256.clear();
         self.sha256 = hash(self).map_err(|error| Error::malformed(path, error.to_string()))?;
         let text = self.text().map_err(|error| Error::malformed(path, error.to_string()))?;
-        write_whole(path, &text)
+        write_atomically(path, &text)
     }
 
-    /// Returns the model's own files that the bundle reads weights from, by paths relative to its folder.
+    /// Returns the paths of the model's own files that the bundle reads weights from, relative to its folder.
     pub fn weight_files(&self) -> BTreeSet<&str> {
         fn add<'a>(expression: &'a Expression, files: &mut BTreeSet<&'a str>) {
             if let Expression::File { path, .. } = expression {
@@ -43,21 +44,21 @@ impl Bundle {
                 Source::File { path, .. } => {
                     files.insert(path.as_str());
                 }
-                Source::Made(expression) => add(expression, &mut files),
+                Source::Evaluated(expression) => add(expression, &mut files),
                 Source::Packed { .. } | Source::Computed => {}
             }
         }
         files
     }
 
-    /// A line for each entry of the long lists, so that people can read it.
+    /// Prints the description with one line per entry of the long lists, for readability.
     fn text(&self) -> serde_json::Result<String> {
         Ok(divi_json::write(&serde_json::to_value(self)?, 1, &["stages"]))
     }
 }
 
-/// Checks that everything in a folder was written as part of a bundle, so that another bundle may replace it. The error says
-/// what was not.
+/// Checks that a folder contains nothing but the files of a bundle, so that another bundle may replace it. The error names the
+/// first other file.
 pub fn check_replaceable(folder: &Path) -> std::result::Result<(), String> {
     #[derive(Deserialize)]
     struct Listing {
@@ -75,34 +76,35 @@ pub fn check_replaceable(folder: &Path) -> std::result::Result<(), String> {
     divi_files::check_listed(folder, files.chain(listing.as_ref().map(|_| DESCRIPTION)))
 }
 
-/// Writes a file, whole or not at all.
-pub(crate) fn write_whole(path: &Path, text: &str) -> Result<()> {
-    divi_files::write(path, text).map_err(Error::unreadable(path))
+/// Writes a file atomically.
+pub(crate) fn write_atomically(path: &Path, text: &str) -> Result<()> {
+    divi_files::write(path, text).map_err(|error| Error::Unwritable { path: path.to_owned(), error })
 }
 
 impl File {
-    /// Describes a file, with its hash. The path is relative to the bundle's folder.
+    /// Describes a file with its size and hash. The path is relative to the bundle's folder.
     pub fn of(folder: &Path, path: &str) -> Result<Self> {
         let (bytes, sha256) = hash_file(&folder.join(path))?;
         Ok(Self { path: path.to_owned(), bytes, sha256 })
     }
 
-    /// Checks size and hash.
+    /// Checks the size and the hash.
     pub fn check(&self, folder: &Path) -> Result<()> {
         self.check_size(folder)?;
         let path = &folder.join(&self.path);
         if hash_file(path)?.1 != self.sha256 {
-            return Err(Error::damaged(path, "its contents do not have the hash that the bundle names"));
+            return Err(Error::damaged(path, "its SHA-256 does not match the bundle"));
         }
         Ok(())
     }
 
+    /// Checks the size only.
     pub fn check_size(&self, folder: &Path) -> Result<()> {
         let path = &folder.join(&self.path);
         self.compare_size(path, files::open(path)?.1)
     }
 
-    /// Compares the size that a file at a path has with the one that it should have.
+    /// Compares the actual size of a file with the recorded one.
     pub(crate) fn compare_size(&self, path: &Path, size: u64) -> Result<()> {
         if size != self.bytes {
             let verb = if size < self.bytes { "truncated" } else { "another file" };
@@ -112,7 +114,7 @@ impl File {
     }
 }
 
-/// The size and the SHA-256 of a file.
+/// Returns the size and the SHA-256 of a file.
 fn hash_file(path: &Path) -> Result<(u64, String)> {
     let (file, bytes) = files::open(path)?;
     let mut hash = Sha256::new();
@@ -120,18 +122,19 @@ fn hash_file(path: &Path) -> Result<(u64, String)> {
     Ok((bytes, digits(&hash.finalize())))
 }
 
+/// Returns a hash in hexadecimal digits.
 pub(super) fn digits(hash: &[u8]) -> String {
     hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Returns the hash of a description whose hash is empty.
+/// Returns the hash of a description whose field `sha256` is empty.
 pub(crate) fn hash(description: &impl Serialize) -> serde_json::Result<String> {
     Ok(digits(&Sha256::digest(serde_json::to_vec(description)?)))
 }
 
-/// Returns the format that a description names, whatever else is in it.
+/// Returns the field `format` of a description of any version.
 pub(crate) fn named_format(text: &[u8]) -> std::result::Result<String, String> {
-    /// The field that all versions have.
+    /// Field common to all versions.
     #[derive(Deserialize)]
     struct Head {
         format: String,

@@ -1,10 +1,10 @@
-//! Steps: what they read and write, and whether they can be run in their order.
+//! Steps: operands, results, dependences and lanes; validation of their order.
 
-use super::validate::{Verdict, inside};
+use super::validate::{Validation, check_index};
 use super::{Action, Bundle, Step, Tensor, Value};
 
 impl Action {
-    /// The values that it reads, some perhaps twice.
+    /// Returns its operands, with repetitions.
     pub fn reads(&self) -> &[usize] {
         match self {
             Self::Launch { inputs, .. } | Self::Gather { inputs, .. } => inputs,
@@ -12,12 +12,12 @@ impl Action {
         }
     }
 
-    /// The stage that it runs, if it runs one.
+    /// Returns the stage of a launch.
     pub(crate) fn stage(&self) -> Option<usize> {
         if let Self::Launch { stage, .. } = self { Some(*stage) } else { None }
     }
 
-    /// The values that it writes.
+    /// Returns its results.
     pub fn writes(&self) -> &[usize] {
         match self {
             Self::Launch { outputs, .. } => outputs,
@@ -28,15 +28,16 @@ impl Action {
     }
 }
 
-/// What runs at the same time as others: devices, and the links between them.
+/// Lanes: resources that run steps in parallel to each other. Lane `i` is device `i`, or link `i` minus the number of devices.
 pub struct Lanes {
-    /// Ordered pairs of devices that values go between. Their lanes are behind those of the devices.
+    /// Ordered pairs of devices with transfers between them.
     pub links: Vec<(usize, usize)>,
-    /// The lane of each step.
+    /// By step: its lane.
     pub of_step: Vec<usize>,
 }
 
 impl Bundle {
+    /// Assigns steps to lanes.
     pub fn lanes(&self) -> Lanes {
         let mut lanes = Lanes { links: vec![], of_step: vec![] };
         for step in &self.steps {
@@ -58,7 +59,7 @@ impl Bundle {
         lanes
     }
 
-    /// Returns the steps that each step reads values of.
+    /// Returns for each step the steps that write its operands, ascending and without duplicates.
     pub(crate) fn dependencies(&self) -> Vec<Vec<usize>> {
         let mut writers = vec![None; self.values.len()];
         let mut all = Vec::with_capacity(self.steps.len());
@@ -72,7 +73,7 @@ impl Bundle {
         all
     }
 
-    /// What users know a lane by.
+    /// Returns the name of a lane for users: `gpu0`, or `cpu0>gpu0` for a link.
     pub fn lane_name(&self, lanes: &Lanes, lane: usize) -> String {
         match lane.checked_sub(self.devices.len()).map(|link| lanes.links[link]) {
             Some((from, to)) => format!("{}>{}", self.devices[from].id, self.devices[to].id),
@@ -80,7 +81,7 @@ impl Bundle {
         }
     }
 
-    /// What users know a step by.
+    /// Returns the name of a step for users.
     pub fn step_name(&self, step: &Step) -> String {
         let name = |&value: &usize| &self.values[value].name;
         match &step.action {
@@ -91,37 +92,37 @@ impl Bundle {
         }
     }
 
-    pub(super) fn validate_steps(&self) -> Verdict {
-        let mut is_there: Vec<bool> = self.values.iter().map(|value| value.constant.is_some()).collect();
+    pub(super) fn validate_steps(&self) -> Validation {
+        let mut is_written: Vec<bool> = self.values.iter().map(|value| value.constant.is_some()).collect();
         for input in &self.inputs {
-            if std::mem::replace(&mut is_there[input.value], true) {
-                return Err(format!("input '{}' is a value that is there already", input.name));
+            if std::mem::replace(&mut is_written[input.value], true) {
+                return Err(format!("the value of input '{}' is a constant or another input", input.name));
             }
         }
         for (index, step) in self.steps.iter().enumerate() {
             let wrong = |reason: String| format!("step {index}: {reason}");
             let action = &step.action;
             for &value in action.reads().iter().chain(action.writes()) {
-                inside(value, self.values.len(), "values").map_err(wrong)?;
+                check_index(value, self.values.len(), "values").map_err(wrong)?;
             }
-            if let Some(&value) = action.reads().iter().find(|&&value| !is_there[value]) {
+            if let Some(&value) = action.reads().iter().find(|&&value| !is_written[value]) {
                 return Err(wrong(format!("value '{}' is read before it is written", self.values[value].name)));
             }
             for &value in action.writes() {
-                if std::mem::replace(&mut is_there[value], true) {
+                if std::mem::replace(&mut is_written[value], true) {
                     return Err(wrong(format!("value '{}' is written twice", self.values[value].name)));
                 }
             }
             self.validate_action(action).map_err(wrong)?;
         }
-        match self.outputs.iter().find(|output| !is_there[output.value]) {
+        match self.outputs.iter().find(|output| !is_written[output.value]) {
             Some(output) => Err(format!("output '{}' is never written", output.name)),
             None => Ok(()),
         }
     }
 
-    /// Whether the values of a step, which exist, fit each other.
-    fn validate_action(&self, action: &Action) -> Verdict {
+    /// Checks that the operands and results of an action are consistent. Their indices have been validated.
+    fn validate_action(&self, action: &Action) -> Validation {
         let bytes = |value: usize| self.values[value].tensor.bytes;
         let stays = |values: &[usize], device| match values.iter().find(|&&value| self.values[value].device != device) {
             Some(&value) => Err(format!("value '{}' is on another device", self.values[value].name)),
@@ -131,12 +132,15 @@ impl Bundle {
             let is_blocked = |value: &&usize| !self.values[**value].tensor.layout.is_row_major();
             if let Some(&value) = action.reads().iter().chain(action.writes()).find(is_blocked) {
                 let Value { name, tensor, .. } = &self.values[value];
-                return Err(format!("value '{name}' has the layout {}: parts are of row-major values", tensor.layout));
+                return Err(format!(
+                    "value '{name}' has the layout {}: slice and gather need row-major",
+                    tensor.layout
+                ));
             }
         }
         match action {
             Action::Launch { stage, inputs, outputs } => {
-                inside(*stage, self.stages.len(), "stages")?;
+                check_index(*stage, self.stages.len(), "stages")?;
                 let stage = &self.stages[*stage];
                 for (values, tensors, kind) in [(inputs, &stage.inputs, "inputs"), (outputs, &stage.outputs, "outputs")]
                 {
@@ -152,33 +156,53 @@ impl Bundle {
                 let is_same = self.values[*input].tensor == self.values[*output].tensor;
                 if is_same { Ok(()) } else { Err("a transfer changes a value's type".into()) }
             }
-            Action::Slice { input, output, positions, of, outer, .. } => {
+            Action::Slice { input, output, positions, of, axis, outer } => {
                 stays(&[*input], self.values[*output].device)?;
-                let unit = unit(bytes(*input), *of, *outer).ok_or("a value is not cut into whole parts")?;
+                check_outer(&self.values[*output].tensor.shape, *axis, *outer)?;
+                let unit = unit(bytes(*input), *of, *outer).ok_or("a value does not consist of equal parts")?;
                 if let Some(position) = positions.iter().find(|position| *position >= of) {
-                    return Err(format!("position {position} is outside the {of} of a value"));
+                    return Err(format!("position {position} is outside the {of} inputs of a value"));
                 }
                 fits(bytes(*output), unit, positions.len() as u64, *outer)
             }
-            Action::Gather { inputs, output, of, outer, .. } => {
+            Action::Gather { inputs, output, of, axis, outer } => {
                 stays(inputs, self.values[*output].device)?;
+                check_outer(&self.values[*output].tensor.shape, *axis, *outer)?;
                 let total = of.iter().try_fold(0_u64, |sum, part| sum.checked_add(*part));
-                let total =
-                    total.filter(|_| of.len() == inputs.len()).ok_or("parts and values are not equally many")?;
-                let unit = unit(bytes(*output), total, *outer).ok_or("a value is not put together from whole parts")?;
+                let total = total.filter(|_| of.len() == inputs.len()).ok_or("'of' and 'inputs' differ in length")?;
+                let unit = unit(bytes(*output), total, *outer).ok_or("a value does not consist of equal parts")?;
                 inputs.iter().zip(of).try_for_each(|(&input, &of)| fits(bytes(input), unit, of, *outer))
             }
         }
     }
 }
 
-/// The bytes of one input in one of the `outer` parts.
+/// Returns the size in bytes of a part of one input; `None` if the value does not consist of `of` × `outer` equal parts.
 pub(crate) fn unit(bytes: u64, of: u64, outer: u64) -> Option<u64> {
     let parts = of.checked_mul(outer).filter(|&parts| parts > 0)?;
     bytes.is_multiple_of(parts).then(|| bytes / parts)
 }
 
-fn fits(bytes: u64, unit: u64, of: u64, outer: u64) -> Verdict {
-    let wanted = unit.checked_mul(of).and_then(|bytes| bytes.checked_mul(outer));
-    if wanted == Some(bytes) { Ok(()) } else { Err(format!("a part has {bytes} bytes, not {of} times {unit}")) }
+/// Checks that `outer` includes the extents before the axis. Earlier compilers wrote only the parts within the axis,
+/// and the results of such bundles would be wrong unless the axis is the first.
+fn check_outer(shape: &[u64], axis: usize, outer: u64) -> Validation {
+    let before =
+        shape.get(..axis).ok_or_else(|| format!("axis {axis} is outside the {} axes of a value", shape.len()))?;
+    let before = before.iter().try_fold(1_u64, |product, &extent| product.checked_mul(extent));
+    if before.is_some_and(|before| outer.is_multiple_of(before)) {
+        Ok(())
+    } else {
+        Err(format!(
+            "outer is {outer}, which lacks the extents before axis {axis} of {shape:?}: compile the model again"
+        ))
+    }
+}
+
+fn fits(bytes: u64, unit: u64, of: u64, outer: u64) -> Validation {
+    let expected = unit.checked_mul(of).and_then(|bytes| bytes.checked_mul(outer));
+    if expected == Some(bytes) {
+        Ok(())
+    } else {
+        Err(format!("a value has {bytes} bytes, not {outer} * {of} * {unit}"))
+    }
 }

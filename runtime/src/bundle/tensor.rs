@@ -4,16 +4,18 @@ use crate::dtype::DType;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Type of a value. Element types have ONNX's names (`float`, `int64`).
+/// Type and layout of a value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tensor {
+    /// ONNX name of the element type (`float`, `int64`).
     #[serde(rename = "type")]
     pub dtype: String,
-    /// Shape as the model has it, whatever the layout is.
+    /// Logical shape, independent of the layout.
     pub shape: Vec<u64>,
-    /// Size in memory, with the padding of the layout.
+    /// Size in bytes, including the padding of the layout.
     pub bytes: u64,
+    /// Order of the elements in memory.
     #[serde(default, skip_serializing_if = "Layout::is_row_major")]
     pub layout: Layout,
 }
@@ -29,33 +31,40 @@ impl fmt::Display for Tensor {
 /// Order of the elements of a tensor in memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Layout {
-    /// Dense, the last axis innermost.
+    /// Dense, with the last axis innermost.
     #[default]
     #[serde(rename = "row-major")]
     RowMajor,
+    /// Blocked by channels.
     #[serde(rename = "nchwc")]
     Nchwc(Nchwc),
 }
 
-/// Blocked layout of a tensor of shape `[N, C, H, W]`: `[N][C / block][H][W][block]` (oneDNN: `nChw16c`). The last block of channels is
-/// padded with elements of any value.
+/// Blocked layout of a tensor of shape `[N, C, H, W]`: `[N][C / block][H][W][block]` (oneDNN: `nChw16c`). The padding of the
+/// last block of channels is unspecified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Nchwc {
-    /// Channels of a block.
+    /// Channels per block.
     pub block: u64,
+    /// Padding around each plane.
     #[serde(default, skip_serializing_if = "Halo::is_empty")]
     pub halo: Halo,
 }
 
-/// Pixels around each plane of an image, which windows read.
+/// Padding around each plane of an image, so that windows need no bounds checks. Sizes are in pixels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Halo {
+    /// Rows above the plane.
     pub top: u64,
+    /// Columns on the left.
     pub left: u64,
+    /// Rows below the plane.
     pub bottom: u64,
+    /// Columns on the right.
     pub right: u64,
+    /// Value of the padding.
     #[serde(default, skip_serializing_if = "Fill::is_zero")]
     pub fill: Fill,
 }
@@ -63,9 +72,11 @@ pub struct Halo {
 /// Value of the pixels of a halo.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Fill {
+    /// Zero, for convolutions and sums.
     #[default]
     #[serde(rename = "zero")]
     Zero,
+    /// Negative infinity, for maxima.
     #[serde(rename = "-inf")]
     NegativeInfinity,
 }
@@ -83,14 +94,15 @@ impl Halo {
 }
 
 impl Layout {
+    /// Returns true for the dense layout.
     pub fn is_row_major(&self) -> bool {
         *self == Self::RowMajor
     }
 }
 
 impl Tensor {
-    /// Returns the size in memory of a tensor with this type, shape and layout; `None` if the layout is not one of the shape, or the size
-    /// cannot be counted.
+    /// Computes the size in bytes from element type, shape and layout; `None` if the layout does not apply to the shape or
+    /// the size overflows.
     pub(super) fn layout_bytes(&self, dtype: DType) -> Option<u64> {
         let Layout::Nchwc(Nchwc { block, halo }) = self.layout else { return dtype.bytes_of(&self.shape) };
         let &[batch, channels, height, width] = &self.shape[..] else { return None };

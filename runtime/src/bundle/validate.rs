@@ -1,53 +1,54 @@
-//! Checks of a description: every index inside what it is an index of, every size what it must be. A description that this and the
-//! drivers of its devices accept can be run without further checks, if the files are those that were written with it.
+//! Validation of a description: indices are in range and sizes are consistent. A description that this module and the drivers
+//! of its devices accept can be run without further checks, provided that its files are unchanged.
 
 use super::{ALIGNMENT, Buffer, Bundle, Call, Constant, Executable, Port, Source, Stage, Tensor, WEIGHTS};
 use crate::{dtype::DType, prepare::Expression};
 use std::collections::HashSet;
 use std::path::{Component, Path};
 
-/// More bytes than any of these can have, so that sums of them can be counted.
+/// Limit of all sizes in bytes, so that their sums do not overflow.
 const MOST_BYTES: u64 = 1 << 48;
 
-/// More inputs than any plan queues.
+/// Limit of the number of queued inputs.
 const MOST_INPUTS: u64 = 1 << 32;
 
-pub(super) type Verdict = Result<(), String>;
+pub(super) type Validation = Result<(), String>;
 
 impl Bundle {
-    /// Checks all of the description but what the drivers of its devices alone know: targets of executables and payloads.
-    pub(crate) fn validate_format(&self) -> Verdict {
+    /// Checks the description except for the driver-specific parts: targets of executables and payloads.
+    pub(crate) fn validate_format(&self) -> Validation {
         self.validate_files()?;
         if self.objective.inputs > MOST_INPUTS {
-            return Err(format!("{} inputs are more than can be queued", self.objective.inputs));
+            return Err(format!("{} queued inputs exceed the limit of {MOST_INPUTS}", self.objective.inputs));
         }
         for (index, constant) in self.constants.iter().enumerate() {
             self.validate_constant(constant).map_err(|reason| format!("constant {index}: {reason}"))?;
         }
         for value in &self.values {
             let name = &value.name;
-            inside(value.device, self.devices.len(), "devices")
+            check_index(value.device, self.devices.len(), "devices")
                 .map_err(|reason| format!("value '{name}': {reason}"))?;
             validate_tensor(&value.tensor).map_err(|reason| format!("value '{name}': {reason}"))?;
             if let Some(constant) = value.constant {
-                inside(constant, self.constants.len(), "constants")
+                check_index(constant, self.constants.len(), "constants")
                     .map_err(|reason| format!("value '{name}': {reason}"))?;
-                let (has, takes) = (self.constants[constant].bytes, value.tensor.bytes);
-                if has != takes {
-                    return Err(format!("value '{name}' takes {takes} bytes, its constant has {has}"));
+                let (found, expected) = (self.constants[constant].bytes, value.tensor.bytes);
+                if found != expected {
+                    return Err(format!("value '{name}' has {expected} bytes, and its constant {found}"));
                 }
             }
         }
-        // Sums of sizes are computed without checks behind this.
-        self.values.iter().try_fold(0, |sum, value| add_countable(sum, value.tensor.bytes))?;
-        self.constants.iter().try_fold(0, |sum, constant| add_countable(sum, constant.bytes))?;
+        // Later code sums up sizes without overflow checks.
+        self.values.iter().try_fold(0, |sum, value| add_sizes(sum, value.tensor.bytes))?;
+        self.constants.iter().try_fold(0, |sum, constant| add_sizes(sum, constant.bytes))?;
         self.validate_ports(&self.inputs, "input")?;
         self.validate_ports(&self.outputs, "output")?;
         if self.prepare_executable.is_none() && !self.prepare.is_empty() {
-            return Err("prepare: no executable has its code".into());
+            return Err("prepare: 'prepare_executable' is missing".into());
         }
         if let Some(executable) = self.prepare_executable {
-            inside(executable, self.executables.len(), "executables").map_err(|reason| format!("prepare: {reason}"))?;
+            check_index(executable, self.executables.len(), "executables")
+                .map_err(|reason| format!("prepare: {reason}"))?;
         }
         self.validate_calls(&self.prepare, None).map_err(|reason| format!("prepare: {reason}"))?;
         for stage in &self.stages {
@@ -56,7 +57,7 @@ impl Bundle {
         self.validate_steps()
     }
 
-    fn validate_files(&self) -> Verdict {
+    fn validate_files(&self) -> Validation {
         for Executable { file, .. } in &self.executables {
             let components: Vec<_> = Path::new(file).components().collect();
             if !matches!(components[..], [Component::Normal(_)]) || !self.has_file(file) {
@@ -74,12 +75,12 @@ impl Bundle {
         self.files.iter().any(|file| file.path == path)
     }
 
-    fn validate_constant(&self, constant: &Constant) -> Verdict {
-        countable(constant.bytes)?;
-        if self.has_extents() && constant.crc32.is_some() != constant.place().is_some() {
-            return Err("a checksum is missing, or there are no bytes in a file that it is for".into());
+    fn validate_constant(&self, constant: &Constant) -> Validation {
+        check_size(constant.bytes)?;
+        if self.has_extents() && constant.crc32.is_some() != constant.file_range().is_some() {
+            return Err("it must have a checksum if and only if it is in a file".into());
         }
-        let end = |offset: u64| offset.checked_add(constant.bytes).ok_or("it ends beyond all files");
+        let end = |offset: u64| offset.checked_add(constant.bytes).ok_or("its end overflows");
         match &constant.source {
             Source::Packed { offset } => {
                 let size = self.files.iter().find(|file| file.path == WEIGHTS).map_or(0, |file| file.bytes);
@@ -91,12 +92,12 @@ impl Bundle {
                 }
             }
             Source::File { offset, path } => self.validate_range(path, end(*offset)?)?,
-            Source::Made(expression) => {
+            Source::Evaluated(expression) => {
                 self.validate_expression(expression)?;
                 let made =
-                    expression.length().ok_or("it is larger than can be counted, or made of parts that do not fit")?;
+                    expression.length().ok_or("the size of its expression overflows, or its operands do not match")?;
                 if made != constant.bytes {
-                    return Err(format!("it has {} bytes, and is made of {made}", constant.bytes));
+                    return Err(format!("it has {} bytes, and its expression {made}", constant.bytes));
                 }
             }
             Source::Computed => {}
@@ -104,16 +105,16 @@ impl Bundle {
         Ok(())
     }
 
-    /// Checks that the files of an expression are the model's.
-    fn validate_expression(&self, expression: &Expression) -> Verdict {
+    /// Checks that the files that an expression reads are listed as the model's.
+    fn validate_expression(&self, expression: &Expression) -> Validation {
         if let Expression::File { path, offset, length } = expression {
-            self.validate_range(path, offset.checked_add(*length).ok_or("it ends beyond all files")?)?;
+            self.validate_range(path, offset.checked_add(*length).ok_or("its end overflows")?)?;
         }
         expression.parts().into_iter().try_for_each(|part| self.validate_expression(part))
     }
 
-    /// Checks that a file is one of the model's, and has bytes up to an end.
-    fn validate_range(&self, path: &str, end: u64) -> Verdict {
+    /// Checks that a file is listed as one of the model's and has at least `end` bytes.
+    fn validate_range(&self, path: &str, end: u64) -> Validation {
         if !self.has_extents() {
             return Ok(());
         }
@@ -126,10 +127,10 @@ impl Bundle {
         }
     }
 
-    fn validate_ports(&self, ports: &[Port], kind: &str) -> Verdict {
+    fn validate_ports(&self, ports: &[Port], kind: &str) -> Validation {
         let mut names = HashSet::new();
         for Port { name, value } in ports {
-            inside(*value, self.values.len(), "values").map_err(|reason| format!("{kind} '{name}': {reason}"))?;
+            check_index(*value, self.values.len(), "values").map_err(|reason| format!("{kind} '{name}': {reason}"))?;
             let layout = &self.values[*value].tensor.layout;
             if !layout.is_row_major() {
                 return Err(format!("{kind} '{name}' has the layout {layout}: inputs and outputs are row-major"));
@@ -141,42 +142,42 @@ impl Bundle {
         Ok(())
     }
 
-    fn validate_stage(&self, stage: &Stage) -> Verdict {
-        inside(stage.device, self.devices.len(), "devices")?;
-        inside(stage.executable, self.executables.len(), "executables")?;
-        stage.constants.iter().try_for_each(|&constant| inside(constant, self.constants.len(), "constants"))?;
-        countable(stage.arena)?;
+    fn validate_stage(&self, stage: &Stage) -> Validation {
+        check_index(stage.device, self.devices.len(), "devices")?;
+        check_index(stage.executable, self.executables.len(), "executables")?;
+        stage.constants.iter().try_for_each(|&constant| check_index(constant, self.constants.len(), "constants"))?;
+        check_size(stage.arena)?;
         stage.inputs.iter().chain(&stage.outputs).try_for_each(validate_tensor)?;
         self.validate_calls(&stage.calls, Some(stage))
     }
 
-    fn validate_calls(&self, calls: &[Call], stage: Option<&Stage>) -> Verdict {
+    fn validate_calls(&self, calls: &[Call], stage: Option<&Stage>) -> Validation {
         for (index, call) in calls.iter().enumerate() {
             let wrong = |reason| format!("kernel '{}': {reason}", call.kernel);
             self.validate_call(call, stage).map_err(wrong)?;
             if let Some(other) = call.after.iter().find(|&&other| other >= index) {
-                return Err(wrong(format!("it comes after call {other}, which is not before it")));
+                return Err(wrong(format!("it depends on call {other}, which is not an earlier one")));
             }
         }
         Ok(())
     }
 
-    fn validate_call(&self, call: &Call, stage: Option<&Stage>) -> Verdict {
+    fn validate_call(&self, call: &Call, stage: Option<&Stage>) -> Validation {
         if call.extent < 0 || call.grain < 1 {
-            return Err(format!("{} iterations with a grain of {}", call.extent, call.grain));
+            return Err(format!("invalid extent {} or grain {}", call.extent, call.grain));
         }
         if call.kernel.is_empty() || call.kernel.contains('\0') {
-            return Err("no symbol has this name".into());
+            return Err("its name is not a valid symbol".into());
         }
         let tasks = stage.map_or(0, |stage| stage.tasks.len());
-        inside(call.task, tasks.max(1), "tasks")?;
+        check_index(call.task, tasks.max(1), "tasks")?;
         for buffer in &call.buffers {
             match (buffer, stage) {
                 (Buffer::Constant(index), _) => {
-                    inside(*index, self.constants.len(), "constants")?;
+                    check_index(*index, self.constants.len(), "constants")?;
                 }
-                (Buffer::Input(index), Some(stage)) => inside(*index, stage.inputs.len(), "inputs")?,
-                (Buffer::Output(index), Some(stage)) => inside(*index, stage.outputs.len(), "outputs")?,
+                (Buffer::Input(index), Some(stage)) => check_index(*index, stage.inputs.len(), "inputs")?,
+                (Buffer::Output(index), Some(stage)) => check_index(*index, stage.outputs.len(), "outputs")?,
                 (Buffer::Arena(offset), Some(stage)) if *offset <= stage.arena => {}
                 (Buffer::Arena(offset), Some(stage)) => {
                     return Err(format!("a buffer at {offset} is outside the arena of {} bytes", stage.arena));
@@ -187,27 +188,28 @@ impl Bundle {
         if self.has_extents() { self.validate_extents(call, stage) } else { Ok(()) }
     }
 
-    /// Checks that all bytes that a call touches are in its buffers, whose indices exist, and that what it writes is its own.
-    fn validate_extents(&self, call: &Call, stage: Option<&Stage>) -> Verdict {
+    /// Checks that a call accesses its buffers within bounds, and that the buffers that it writes are writable and do not
+    /// overlap others. The indices of the buffers have been validated.
+    fn validate_extents(&self, call: &Call, stage: Option<&Stage>) -> Validation {
         let Call { buffers, bytes, writes, .. } = call;
         if bytes.len() != buffers.len() || !writes.is_sorted_by(|a, b| a < b) {
-            return Err("it does not say of each buffer what it touches".into());
+            return Err("'bytes' must have an entry for each buffer, and 'writes' must be ascending".into());
         }
-        writes.iter().try_for_each(|&index| inside(index, buffers.len(), "buffers"))?;
+        writes.iter().try_for_each(|&index| check_index(index, buffers.len(), "buffers"))?;
         for (number, (buffer, &bytes)) in buffers.iter().zip(bytes).enumerate() {
-            let there = self.buffer_bytes(buffer, stage);
-            if bytes > there {
-                return Err(format!("it touches {bytes} bytes of buffer {number}, which has {there}"));
+            let size = self.buffer_bytes(buffer, stage);
+            if bytes > size {
+                return Err(format!("it accesses {bytes} bytes of buffer {number}, which has {size}"));
             }
         }
         for &written in writes {
-            let is_own = match &buffers[written] {
+            let is_writable = match &buffers[written] {
                 Buffer::Output(_) | Buffer::Arena(_) => true,
                 Buffer::Input(_) => false,
                 Buffer::Constant(index) => stage.is_none() && matches!(self.constants[*index].source, Source::Computed),
             };
-            if !is_own {
-                return Err(format!("it writes buffer {written}, which is only read"));
+            if !is_writable {
+                return Err(format!("it writes buffer {written}, which is read-only"));
             }
             let overlaps = |&other: &usize| {
                 other != written && overlap((&buffers[written], bytes[written]), (&buffers[other], bytes[other]))
@@ -219,7 +221,7 @@ impl Bundle {
         Ok(())
     }
 
-    /// Size in bytes of a buffer whose index exists.
+    /// Returns the size in bytes of a buffer whose index has been validated.
     pub(crate) fn buffer_bytes(&self, buffer: &Buffer, stage: Option<&Stage>) -> u64 {
         match (buffer, stage) {
             (Buffer::Constant(index), _) => self.constants[*index].bytes,
@@ -231,7 +233,7 @@ impl Bundle {
     }
 }
 
-/// True if two buffers of a call have bytes in common.
+/// Returns true if two buffers of a call overlap.
 fn overlap((a, a_bytes): (&Buffer, u64), (b, b_bytes): (&Buffer, u64)) -> bool {
     match (a, b) {
         _ if a_bytes == 0 || b_bytes == 0 => false,
@@ -240,29 +242,30 @@ fn overlap((a, a_bytes): (&Buffer, u64), (b, b_bytes): (&Buffer, u64)) -> bool {
     }
 }
 
-pub(super) fn inside(index: usize, length: usize, what: &str) -> Verdict {
+/// Checks that an index is in range.
+pub(super) fn check_index(index: usize, length: usize, what: &str) -> Validation {
     if index < length { Ok(()) } else { Err(format!("index {index} is outside the {length} {what}")) }
 }
 
-fn add_countable(sum: u64, bytes: u64) -> Result<u64, String> {
+fn add_sizes(sum: u64, bytes: u64) -> Result<u64, String> {
     let sum = sum.saturating_add(bytes);
-    countable(sum).map(|()| sum)
+    check_size(sum).map(|()| sum)
 }
 
-fn countable(bytes: u64) -> Verdict {
-    if bytes < MOST_BYTES { Ok(()) } else { Err(format!("{bytes} bytes are more than any machine has")) }
+fn check_size(bytes: u64) -> Validation {
+    if bytes < MOST_BYTES { Ok(()) } else { Err(format!("a size of {bytes} bytes is out of range")) }
 }
 
-fn validate_tensor(tensor: &Tensor) -> Verdict {
-    let dtype = DType::from_name(&tensor.dtype).ok_or_else(|| format!("'{}' is no element type", tensor.dtype))?;
+fn validate_tensor(tensor: &Tensor) -> Validation {
+    let dtype = DType::from_name(&tensor.dtype).ok_or_else(|| format!("unknown element type '{}'", tensor.dtype))?;
     match tensor.layout_bytes(dtype) {
-        Some(bytes) if bytes == tensor.bytes => countable(bytes),
+        Some(bytes) if bytes == tensor.bytes => check_size(bytes),
         _ => Err(format!("{tensor} does not take {} bytes", tensor.bytes)),
     }
 }
 
 impl Expression {
-    /// How many bytes it makes; `None` if that cannot be counted, or parts of it do not fit each other.
+    /// Returns the size of the result in bytes; `None` if it overflows or the sizes of the operands do not match.
     pub fn length(&self) -> Option<u64> {
         match self {
             Self::File { offset, length, .. } => offset.checked_add(*length).map(|_| *length),
@@ -277,8 +280,8 @@ impl Expression {
             Self::Concat(parts) => parts.iter().try_fold(0_u64, |sum, part| sum.checked_add(part.length()?)),
             Self::Pack(pack) => pack.length(),
             Self::Scale { source, by, inner } => {
-                let is_sound = by.length()? >= 4 && *inner > 0;
-                source.length().filter(|_| is_sound)
+                let is_valid = by.length()? >= 4 && *inner > 0;
+                source.length().filter(|_| is_valid)
             }
             Self::NormalizedScale { scale, variance, .. } => {
                 let length = scale.length().filter(|length| length.is_multiple_of(4))?;

@@ -1,7 +1,7 @@
-//! CPU driver: kernels in shared objects, run by a thread pool for each device.
+//! CPU driver: kernels in shared objects, run by a thread pool per device.
 //!
-//! A kernel is an `extern "C" fn(buffers: *const *mut u8, begin: i64, end: i64) -> i32`. It does the iterations `begin..end` of its
-//! outermost loop, and returns a [`Status`].
+//! A kernel is an `extern "C" fn(buffers: *const *mut u8, begin: i64, end: i64) -> i32`. It runs the iterations `begin..end`
+//! of its outermost loop and returns a [`Status`].
 
 mod code;
 
@@ -10,13 +10,13 @@ use crate::{
     cpu,
     error::{Error, Result},
     hal::{
-        Allocation, Attempt, Copy, Device, DeviceInfo, Driver, Event, Executable, Execution, Launch, LoadRequest,
-        MemorySpace, Owner, PrepareRequest, Properties, Queue, TaskTime,
+        Allocation, Copy, Device, DeviceInfo, Driver, Event, Executable, Execution, Launch, LoadRequest, MemorySpace,
+        Owner, PrepareRequest, Properties, Queue, QueueResult, TaskTime,
     },
-    memory::Aligned,
+    memory::AlignedBuffer,
 };
 use code::{Code, PlannedCall};
-use divi_threads::{ThreadPool, Work, core_count, sync::Mutex};
+use divi_threads::{KernelLaunch, ThreadPool, core_count, sync::Mutex};
 use serde::{Deserialize, Serialize};
 use std::{
     collections::{BTreeMap, HashMap, btree_map::Entry},
@@ -27,21 +27,21 @@ use std::{
 
 /// Format of executables: shared objects for Linux on x86-64.
 pub const FORMAT: &str = "elf-x86-64";
-/// Symbol of a shared object: the signatures of its calls as text, a line each, that ends with a NUL.
+/// Symbol of a shared object: the signatures of its calls as NUL-terminated text, one per line.
 pub const SIGNATURES: &str = "divi_signatures";
 
-/// Target of an executable: the processor that it is for.
+/// Target of an executable: the processor that it was compiled for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
-    /// As users name it: `x86-64-v3`, `x86-64-v4`, or a processor of LLVM's.
+    /// Name for users: `x86-64-v3`, `x86-64-v4`, or an LLVM processor.
     pub cpu: String,
-    /// Features that the processor must have, in the names of `/proc/cpuinfo`.
+    /// Features that the processor must have (flags of `/proc/cpuinfo`).
     pub features: Vec<String>,
 }
 
 impl Target {
-    /// Describes a shared object for this processor.
+    /// Describes a shared object for this target.
     pub fn executable(&self, file: String) -> bundle::Executable {
         let target = serde_json::to_value(self).expect("keys are strings");
         bundle::Executable { format: FORMAT.into(), file, target }
@@ -53,7 +53,7 @@ impl Target {
     }
 }
 
-/// Returns the signature of a call's kernel, as the shared object contains it.
+/// Returns the signature of a call, as stored in the shared object.
 pub fn signature(call: &Call) -> String {
     call.signature(&call.kernel, call.extent)
 }
@@ -108,15 +108,15 @@ impl Driver for CpuDriver {
         let code = Code::load(folder, executable)?;
         let mut pool = ThreadPool::new("prepare", core_count(), &[], Duration::ZERO).map_err(Error::Thread)?;
         for (call, planned) in bundle.prepare.iter().zip(code.plan(&bundle.prepare, bundle.has_extents())?) {
-            // A valid bundle has no others here.
+            // In a valid bundle, all buffers of `prepare` are constants.
             let address = |buffer: &Buffer| match buffer {
                 Buffer::Constant(index) => request.constant(*index),
                 Buffer::Input(_) | Buffer::Output(_) | Buffer::Arena(_) => ptr::null_mut(),
             };
             let buffers: Vec<*mut u8> = call.buffers.iter().map(address).collect();
             let PlannedCall { kernel, extent, grain, .. } = planned;
-            let work = Work { kernel, buffers: buffers.as_ptr(), extent, grain };
-            // SAFETY: its buffers are constants, which nothing else uses yet.
+            let work = KernelLaunch { kernel, buffers: buffers.as_ptr(), extent, grain };
+            // SAFETY: the buffers are constants, which nothing else accesses yet.
             let status = unsafe { pool.run(work) };
             if let Some(problem) = Status::problem(status) {
                 let (stage, task) = ("prepare".to_owned(), call.kernel.clone());
@@ -134,7 +134,7 @@ fn validate_calls(calls: &[Call]) -> std::result::Result<(), String> {
     }
 }
 
-/// Refuses code that this processor cannot run.
+/// Rejects code that this processor cannot run.
 fn check_processor(executable: &bundle::Executable) -> Result<()> {
     let target =
         Target::of(executable).map_err(|reason| Error::Code { path: executable.file.clone().into(), reason })?;
@@ -150,7 +150,7 @@ impl Device for CpuDevice {
     }
 
     fn allocate(&self, bytes: u64, what: &str) -> Result<Box<dyn Allocation>> {
-        Ok(Box::new(Aligned::zeroed(bytes, what)?))
+        Ok(Box::new(AlignedBuffer::zeroed(bytes, what)?))
     }
 
     fn allocate_host(&self, bytes: u64, what: &str) -> Result<Box<dyn Allocation>> {
@@ -166,8 +166,8 @@ impl Device for CpuDevice {
         let mut codes = BTreeMap::new();
         let mut stages = HashMap::new();
         for (index, stage) in bundle.stages_of(device) {
-            if let Entry::Vacant(place) = codes.entry(stage.executable) {
-                place.insert(Code::load(request.folder, &bundle.executables[stage.executable])?);
+            if let Entry::Vacant(entry) = codes.entry(stage.executable) {
+                entry.insert(Code::load(request.folder, &bundle.executables[stage.executable])?);
             }
             let calls = codes[&stage.executable].plan(&stage.calls, bundle.has_extents())?;
             let tasks = stage.tasks.iter().map(|task| task.name.clone()).collect();
@@ -180,18 +180,18 @@ impl Device for CpuDevice {
     }
 }
 
-impl Allocation for Aligned {
+impl Allocation for AlignedBuffer {
     fn address(&self) -> *mut u8 {
         self.pointer()
     }
 }
 
 struct CpuExecutable {
-    /// By index in the bundle.
+    /// Stages of the device, by index in the bundle.
     stages: HashMap<usize, Stage>,
     constants: Vec<Address>,
     pool: Mutex<ThreadPool>,
-    /// Contain the kernels, by index of the executable.
+    /// Shared objects with the kernels, by index of the executable.
     _codes: BTreeMap<usize, Code>,
 }
 
@@ -231,8 +231,8 @@ impl Executable for CpuExecutable {
                 times.push(TaskTime { task: call.task, begin_ns: now, end_ns: now });
             }
             let buffers = launch.buffers[call.buffers.clone()].as_ptr();
-            let work = Work { kernel: call.kernel, buffers, extent: call.extent, grain: call.grain };
-            // SAFETY: the compiler wrote the kernel for buffers of these sizes; the rest is the caller's.
+            let work = KernelLaunch { kernel: call.kernel, buffers, extent: call.extent, grain: call.grain };
+            // SAFETY: the kernel was compiled for buffers of these sizes; the rest is guaranteed by the caller.
             let status = unsafe { pool.run(work) };
             if let Some(problem) = Status::problem(status) {
                 let task = stage.tasks.get(call.task).cloned().unwrap_or_default();
@@ -250,15 +250,15 @@ impl Executable for CpuExecutable {
     }
 }
 
-/// Copies at once, on the calling thread.
+/// Queue that copies synchronously on the calling thread.
 struct HostQueue;
 
 impl HostQueue {
     /// # Safety
     /// As for [`Queue`].
-    unsafe fn copy_all(copies: &mut dyn Iterator<Item = Copy>) -> Attempt {
+    unsafe fn copy_all(copies: &mut dyn Iterator<Item = Copy>) -> QueueResult {
         for Copy { to, from, bytes } in copies {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe { ptr::copy_nonoverlapping(from, to, bytes as usize) };
         }
         Ok(())
@@ -266,13 +266,13 @@ impl HostQueue {
 }
 
 impl Queue for HostQueue {
-    unsafe fn copy(&self, _: Owner, copies: &mut dyn Iterator<Item = Copy>, _: bool) -> Attempt {
-        // SAFETY: the caller's.
+    unsafe fn copy(&self, _: Owner, copies: &mut dyn Iterator<Item = Copy>, _: bool) -> QueueResult {
+        // SAFETY: guaranteed by the caller.
         unsafe { Self::copy_all(copies) }
     }
 
-    unsafe fn upload(&self, _: Owner, copies: &mut dyn Iterator<Item = Copy>) -> Attempt {
-        // SAFETY: the caller's.
+    unsafe fn upload(&self, _: Owner, copies: &mut dyn Iterator<Item = Copy>) -> QueueResult {
+        // SAFETY: guaranteed by the caller.
         unsafe { Self::copy_all(copies) }
     }
 
@@ -281,16 +281,16 @@ impl Queue for HostQueue {
         owner: Owner,
         copies: &mut dyn Iterator<Item = Copy>,
     ) -> std::result::Result<Event, String> {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { Self::copy_all(copies) }?;
         Ok(Event { slot: owner.slot, step: owner.step })
     }
 
-    fn wait(&self, _: Event) -> Attempt {
+    fn wait(&self, _: Event) -> QueueResult {
         Ok(())
     }
 
-    fn synchronize(&self, _: usize) -> Attempt {
+    fn synchronize(&self, _: usize) -> QueueResult {
         Ok(())
     }
 

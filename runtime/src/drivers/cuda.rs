@@ -1,12 +1,12 @@
-//! CUDA driver. Nothing of CUDA is needed to build this, or to run bundles without GPUs.
+//! CUDA driver. CUDA is loaded dynamically: it is needed neither to build the runtime nor to run bundles without GPUs.
 //!
-//! A `CudaExecutable` has a bundle's code and constants on a GPU. Each of its stages is issued once, as a graph, and replayed from
-//! then on; calls that do not wait for each other run side by side (`chains`). Where a vendor's library may compute a call, its
-//! algorithms and our kernel are measured when the bundle is loaded (`choice`), unless that was done before (`choices`). The functions
-//! of CUDA that are used are a `driver::Api`.
+//! A `CudaExecutable` holds a bundle's code and constants on a GPU. Each stage is captured once as a CUDA graph and replayed;
+//! independent calls run on different streams (`chains`). If a vendor library can compute a call, its algorithms and our
+//! kernel are benchmarked at load (`benchmark`), unless the result is cached (`choices`). `driver::Api` abstracts the CUDA
+//! functions in use.
 
+mod benchmark;
 mod chains;
-mod choice;
 mod choices;
 mod cublaslt;
 mod cudnn;
@@ -29,7 +29,7 @@ use crate::{
     error::{Error, Result},
     hal::{Allocation, Device, DeviceInfo, Driver, Executable, Execution, LoadRequest, MemorySpace, Properties},
 };
-use driver::{Api, Gpu, Outcome};
+use driver::{Api, CudaResult, Gpu};
 use executable::CudaExecutable;
 use memory::{DeviceMemory, Pinned};
 use real::Cuda;
@@ -40,19 +40,19 @@ use std::sync::Arc;
 pub(crate) const KIND: &str = "cuda";
 /// Format of executables: PTX.
 pub const FORMAT: &str = "ptx";
-/// Prefix of lines with the signatures of calls in PTX, where they are comments.
+/// Prefix of the comment lines in PTX that contain the signatures of calls.
 pub const SIGNATURE_COMMENT: &str = "// divi: ";
 
-/// Target of an executable: the GPUs that it is for.
+/// Target of an executable: the GPU architecture that it was compiled for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
-    /// `sm_90`
+    /// Architecture: `sm_90`.
     pub arch: String,
 }
 
 impl Target {
-    /// Describes PTX for these GPUs.
+    /// Describes a PTX file for this target.
     pub fn executable(&self, file: String) -> bundle::Executable {
         let target = serde_json::to_value(self).expect("keys are strings");
         bundle::Executable { format: FORMAT.into(), file, target }
@@ -117,7 +117,8 @@ impl Driver for CudaDriver {
     }
 }
 
-fn find(api: &dyn Api) -> Outcome<Vec<DeviceInfo>> {
+/// Returns the GPUs of this machine.
+fn find(api: &dyn Api) -> CudaResult<Vec<DeviceInfo>> {
     let found = |ordinal| {
         let gpu = api.open(ordinal)?;
         let (major, minor) = gpu.capability();
@@ -150,7 +151,8 @@ impl Device for CudaDevice {
     }
 }
 
-/// True if a GPU runs code for an architecture: PTX is compiled for newer ones, but where its name ends with a letter.
+/// Returns true if a GPU of compute capability `has` runs code for `arch`. PTX is forward compatible, except for
+/// architectures with a suffix letter (`sm_90a`).
 fn runs(arch: &str, has: u32) -> bool {
     let Some(name) = arch.strip_prefix("sm_") else { return false };
     let digits = name.trim_end_matches(|letter: char| letter.is_ascii_lowercase());

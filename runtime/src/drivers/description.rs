@@ -1,4 +1,5 @@
-//! Descriptions of bundles of all versions, checked by the format and by the drivers of their devices.
+//! Reading and writing of descriptions: parsing of all versions, and validation by the format and by the drivers of the
+//! devices.
 
 use super::{
     Drivers,
@@ -11,17 +12,16 @@ use crate::{
 };
 use std::path::Path;
 
-/// No description is larger: that of a large model has some megabytes.
+/// Maximum size of a description; that of a large model has some megabytes.
 const MOST_BYTES: u64 = 1 << 30;
 
 impl Bundle {
-    /// Reads the description of the bundle in a folder and checks that it is valid by itself. The other files are not
-    /// looked at: see [`Bundle::check`].
+    /// Reads and validates the description of the bundle in a folder. The other files are not read: see [`Bundle::check`].
     pub fn read(folder: &Path) -> Result<Self> {
         Self::read_for(folder, &Drivers::default())
     }
 
-    /// As [`Bundle::read`], with drivers that check their devices.
+    /// As [`Bundle::read`], with the given drivers.
     pub fn read_for(folder: &Path, drivers: &Drivers) -> Result<Self> {
         let path = &folder.join(DESCRIPTION);
         let text = files::read(path, MOST_BYTES)?;
@@ -31,41 +31,41 @@ impl Bundle {
             _ => malformed(reason),
         })?;
         if !is_intact {
-            return Err(Error::damaged(path, "its contents do not have the hash that it names"));
+            return Err(Error::damaged(path, "its SHA-256 does not match its contents"));
         }
         bundle.validate_for(drivers).map_err(malformed)?;
         Ok(bundle)
     }
 
-    /// Parses the text of a description of any version that is known. Neither its hash nor what it says is checked.
+    /// Parses a description of any supported version. Neither its hash nor its contents are checked.
     pub fn from_text(text: &[u8]) -> std::result::Result<Self, String> {
         parse(text).map(|(bundle, _)| bundle)
     }
 
-    /// Writes the description into a folder, whole or not at all, with its hash. The files that it names must be there
-    /// already: [`File::of`](crate::bundle::File::of) describes them.
+    /// Validates the description and writes it atomically, with its hash. The files that it lists must exist:
+    /// [`File::of`](crate::bundle::File::of) describes them.
     pub fn write(&mut self, folder: &Path) -> Result<()> {
         let malformed = |reason| Error::malformed(&folder.join(DESCRIPTION), reason);
-        if self.is_unchecked {
-            return Err(malformed("version 1 does not say how many bytes calls touch; compile the model again".into()));
+        if self.lacks_extents {
+            return Err(malformed("version 1 lacks the extents of calls; compile the model again".into()));
         }
         self.validate().map_err(malformed)?;
         self.write_unvalidated(folder)
     }
 
-    /// Checks the description, for the devices of this crate's drivers.
+    /// Validates the description with this crate's drivers.
     pub fn validate(&self) -> std::result::Result<(), String> {
         self.validate_for(&Drivers::default())
     }
 
-    /// Checks the description. Drivers check what it says of their devices.
+    /// Validates the description; drivers check the parts that concern their devices.
     pub fn validate_for(&self, drivers: &Drivers) -> std::result::Result<(), String> {
         self.validate_format()?;
         drivers.validate(self)
     }
 }
 
-/// Parses a description of any version that is known, and compares its contents with the hash that it names.
+/// Parses a description of any supported version. The flag is true if its SHA-256 matches its contents.
 fn parse(text: &[u8]) -> std::result::Result<(Bundle, bool), String> {
     let format = named_format(text)?;
     match &format[..] {

@@ -1,4 +1,5 @@
-//! Comparison of the calls of a description with those that code was compiled for. Drivers find the signatures in their formats.
+//! Comparison of the calls of a description with those that code was compiled for. Drivers extract the signatures from the
+//! code.
 
 use crate::error::{Error, Result};
 use std::{collections::HashSet, path::Path};
@@ -11,7 +12,8 @@ impl Signatures {
         Self(lines)
     }
 
-    /// Checks that code was compiled for a call of a bundle that `has_extents`. `wanted` are the signatures of its kernels.
+    /// Checks that code was compiled for a call whose kernels have the signatures `wanted`. `has_extents` is that of the
+    /// bundle.
     pub(crate) fn check(&self, wanted: &[String], kernel: &str, has_extents: bool, path: &Path) -> Result<()> {
         let is_known = match (&self.0, has_extents) {
             (Some(known), true) => wanted.iter().all(|signature| known.contains(signature)),

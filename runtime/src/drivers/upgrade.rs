@@ -1,8 +1,8 @@
 //! Conversion of descriptions of older versions.
 //!
-//! Version 1 does not say how many bytes calls touch. Versions 1 and 2 have one shared object (`target`), PTX for GPUs (`gpus`), and
-//! grids of GPUs (`launch`) in place of executables and payloads. Values in blocked layouts are described by the shape that they have
-//! in memory, which remains: nothing says what they were made of.
+//! Version 1 lacks the extents of calls. Versions 1 and 2 have one shared object (`target`), PTX for GPUs (`gpus`), and GPU
+//! grids (`launch`) instead of executables and payloads. They describe values in blocked layouts by their physical shape,
+//! which is kept, because the logical shape is unknown.
 
 use super::{cpu, cuda};
 use crate::bundle::{
@@ -15,7 +15,7 @@ use serde_json::json;
 pub(super) const FORMAT_1: &str = "divi-bundle/1";
 pub(super) const FORMAT_2: &str = "divi-bundle/2";
 
-/// A description of version 1 or 2.
+/// Description of version 1 or 2.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct OldBundle {
@@ -86,7 +86,7 @@ struct OldCall {
     launch: serde_json::Value,
 }
 
-/// Parses a description of version 1 or 2, compares its contents with the hash that it names, and converts it.
+/// Parses and converts a description of version 1 or 2. The flag is true if its SHA-256 matches its contents.
 pub(super) fn parse(text: &[u8]) -> Result<(Bundle, bool), String> {
     let describe = |error: serde_json::Error| error.to_string();
     let mut old: OldBundle = divi_json::read(text).map_err(|error| error.to_string())?;
@@ -98,13 +98,13 @@ pub(super) fn parse(text: &[u8]) -> Result<(Bundle, bool), String> {
 }
 
 impl OldBundle {
-    /// Converts the description to the current version. The hash is left empty.
+    /// Converts the description to the current version, with an empty hash.
     fn upgrade(self) -> Result<Bundle, String> {
-        let is_unchecked = self.format == FORMAT_1;
+        let lacks_extents = self.format == FORMAT_1;
         let has_model = !self.model_folder.is_empty() || !self.model_files.is_empty();
         let of_stages = self.stages.iter().flat_map(|stage| stage.inputs.iter().chain(&stage.outputs));
         let mut tensors = self.values.iter().map(|value| &value.tensor).chain(of_stages);
-        if (is_unchecked && has_model) || tensors.any(|tensor| !tensor.layout.is_row_major()) {
+        if (lacks_extents && has_model) || tensors.any(|tensor| !tensor.layout.is_row_major()) {
             return Err("it has fields of a newer format than it names".into());
         }
         let OldTarget { cpu, features, code } = self.target;
@@ -124,7 +124,7 @@ impl OldBundle {
             let executable = device.map_or(Ok(0), |device| gpu_executable(&executables, device))?;
             let mut tasks = stage.tasks;
             if device.is_none() {
-                // Without a meaning on CPUs, and written nevertheless.
+                // Old compilers also set the flag on CPUs, where it is meaningless.
                 tasks.iter_mut().for_each(|task| task.has_host_weights = false);
             }
             Ok(Stage {
@@ -159,22 +159,22 @@ impl OldBundle {
             stages,
             steps: self.steps,
             sha256: String::new(),
-            is_unchecked,
+            lacks_extents,
         })
     }
 }
 
-/// Returns the index of the code for a GPU.
+/// Returns the index of the executable for a GPU.
 fn gpu_executable(executables: &[Executable], device: &Device) -> Result<usize, String> {
     let arch = device.arch.as_deref().unwrap_or_default();
     let of_gpus = executables.iter().skip(1).position(|executable| executable.target["arch"] == arch);
     of_gpus
         .map(|index| index + 1)
-        .ok_or_else(|| format!("there is no code for '{arch}', which device '{}' is", device.id))
+        .ok_or_else(|| format!("no executable for '{arch}', the architecture of device '{}'", device.id))
 }
 
 impl OldCall {
-    /// Converts a call. Dependencies were a part of the launch, between calls of GPUs only.
+    /// Converts a call. Dependences were part of the launch, for calls on GPUs only.
     fn upgrade(mut self) -> Result<Call, String> {
         let after = self.launch.as_object_mut().and_then(|launch| launch.shift_remove("after"));
         let after = after.map_or(Ok(vec![]), serde_json::from_value);

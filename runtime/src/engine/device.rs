@@ -4,7 +4,7 @@ use super::Engine;
 use crate::{
     bundle::{Action, Port, unit},
     error::{Error, Result},
-    hal::{Arguments, Attempt, Copy, Launch, Owner, Queue},
+    hal::{Arguments, Copy, Launch, Owner, Queue, QueueResult},
     request::{Outputs, Request},
     slot::Slot,
     span::{Recording, Span, Spans},
@@ -13,7 +13,7 @@ use crate::{
 use std::{ptr, sync::atomic::Ordering};
 
 impl Engine {
-    /// Launches the stage of a step. The times of its tasks are recorded for a request if they are wanted.
+    /// Launches the stage of a step. If `recorded` is the number of the request, records the times of the tasks.
     pub(super) fn launch(
         &self,
         spans: &mut Spans,
@@ -31,8 +31,8 @@ impl Engine {
         let clock: &dyn Fn() -> u64 = &now;
         let launch = self.describe_launch(slot, owner, (step, stage), &is_cancelled, recorded.map(|_| clock));
         let device = &self.program.devices[description.device];
-        // SAFETY: the steps that it depends on are done, or enqueued on the device, which runs one stage at a time; outputs are
-        // this step's.
+        // SAFETY: the steps that it depends on have completed or are enqueued on the device, which runs one stage at a time;
+        // only this step writes its outputs.
         let times = unsafe { device.executable.launch(&launch) }?;
         for time in times {
             let (request, task) = (recorded.unwrap_or(0), Some(time.task));
@@ -60,7 +60,7 @@ impl Engine {
         Launch { stage, owner, inputs, outputs, buffers, is_cancelled, clock }
     }
 
-    /// Prepares devices for first requests that come before the constants.
+    /// Prepares devices for a cold start: a first request that precedes the arrival of the constants.
     pub(crate) fn prepare_cold(&self) -> Result<()> {
         for (step, planned) in self.program.bundle.steps.iter().enumerate() {
             let Action::Launch { stage, .. } = planned.action else { continue };
@@ -73,7 +73,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Copies parts of values into a value, all of them on its device.
+    /// Copies parts of values into the value `output` on the same device.
     pub(super) fn copy_on_device(
         &self,
         (step, owner): (usize, Owner),
@@ -81,7 +81,8 @@ impl Engine {
         mut copies: impl Iterator<Item = Copy>,
     ) -> Result<()> {
         let device = self.program.device_of(output);
-        // SAFETY: parts of a valid bundle are inside both values, and the steps that they depend on are done, or enqueued.
+        // SAFETY: a valid bundle's parts are within both values, and the steps that they depend on have completed or are
+        // enqueued.
         let copied = unsafe { device.queue().copy(owner, &mut copies, false) };
         copied.map_err(|problem| {
             let bundle = &self.program.bundle;
@@ -91,18 +92,18 @@ impl Engine {
         })
     }
 
-    /// The copy of a part of a value into another one.
+    /// Builds the copy of a part of a value into another value.
     pub(super) fn part(slot: &Slot, (output, to): (usize, u64), (input, from): (usize, u64), bytes: u64) -> Copy {
         let at = |value: usize, offset: u64| slot.value(value).wrapping_add(offset as usize);
         Copy { to: at(output, to), from: at(input, from), bytes }
     }
 
-    /// Moves a value to another device, or waits for one that [`Engine::begin_download`] has begun to move.
+    /// Transfers a value to another device, or waits for a download started by [`Engine::begin_download`].
     pub(super) fn transfer(&self, slot: &Slot, (step, owner): (usize, Owner)) -> Result<()> {
         let Some(transport) = self.program.transport(step) else { return Ok(()) };
         let is_download = self.program.steps[step].is_download;
-        let begun = if is_download { slot.progress.lock().begun[step].take() } else { None };
-        let event = match begun {
+        let started = if is_download { slot.progress.lock().started_transfers[step].take() } else { None };
+        let event = match started {
             Some(event) => Some(event),
             None => self.begin_transfer(slot, (step, owner))?,
         };
@@ -114,20 +115,20 @@ impl Engine {
         let Some(transport) = self.program.transport(step) else { return Ok(None) };
         let bytes = self.program.bundle.values[input].tensor.bytes;
         let copy = Self::part(slot, (output, 0), (input, 0), bytes);
-        // SAFETY: the step that writes the value is done, or enqueued on its device; the other one is as long, elsewhere, and this
-        // step's.
+        // SAFETY: the step that writes the input has completed or is enqueued on its device; the output has the same size,
+        // does not overlap it, and only this step writes it.
         unsafe { transport.begin(owner, copy) }.map_err(|problem| self.not_transferred(step, problem))
     }
 
-    /// Begins a download as soon as what computes the value is enqueued: the step itself only waits for it.
+    /// Enqueues a download as soon as the step that computes the value is enqueued; the transfer step itself only waits for it.
     pub(super) fn begin_download(&self, slot: &Slot, request: u64, step: usize) {
         if slot.progress.lock().current.as_ref().is_none_or(|current| current.failure.is_some()) {
             return;
         }
-        let begun = self.begin_transfer(slot, (step, self.owner(slot, request, step)));
+        let started = self.begin_transfer(slot, (step, self.owner(slot, request, step)));
         let mut progress = slot.progress.lock();
-        match begun {
-            Ok(event) => progress.begun[step] = event,
+        match started {
+            Ok(event) => progress.started_transfers[step] = event,
             Err(error) => {
                 if let Some(current) = &mut progress.current {
                     current.failure.get_or_insert(error);
@@ -136,7 +137,7 @@ impl Engine {
         }
     }
 
-    /// The owner of a step's work. Its time is wanted from its device if it has a queue, and the times of tasks are not recorded.
+    /// Returns the owner of a step's work. The device records its time if it has a queue and only steps are recorded.
     pub(super) fn owner(&self, slot: &Slot, request: u64, step: usize) -> Owner {
         let is_recorded =
             self.program.steps[step].is_queued && self.recording.load(Ordering::Relaxed) == Recording::Steps as u8;
@@ -151,33 +152,33 @@ impl Engine {
         Error::Transfer { value: bundle.values[input].name.clone(), from: device(input), to: device(output), problem }
     }
 
-    /// True if a device copies from and to memory of the host without staging.
+    /// Returns true if a device copies from and to this host memory without staging.
     pub(super) fn is_pinned(&self, pointer: *const u8) -> bool {
         self.program.devices.iter().any(|device| device.device.is_pinned(pointer))
     }
 
-    /// Copies inputs to the devices that they are on: from where they are, if they are `lent` and devices can.
+    /// Copies inputs to device memory: directly if they are `lent` and pinned, otherwise through the staging buffer.
     pub(super) fn upload_inputs(&self, slot: &Slot, inputs: &[TensorRef<'_>], lent: bool) -> Result<()> {
         self.each_device(&self.program.bundle.inputs, |queue, ports| {
             let mut copies = ports.iter().map(|&port| {
                 let input = inputs[port].bytes;
                 let mut source = input.as_ptr();
                 if !lent || !self.is_pinned(source) {
-                    let place = slot.inputs.place(port);
-                    // SAFETY: the place is the slot's, and as long as the input, which was checked.
-                    unsafe { ptr::copy_nonoverlapping(source, place, input.len()) };
-                    source = place;
+                    let staging = slot.inputs.buffer(port);
+                    // SAFETY: the staging buffer belongs to the slot, and the size of the input was checked.
+                    unsafe { ptr::copy_nonoverlapping(source, staging, input.len()) };
+                    source = staging;
                 }
                 let value = self.program.bundle.inputs[port].value;
                 Copy { to: slot.value(value), from: source, bytes: input.len() as u64 }
             });
             let owner = Owner { slot: slot.index, step: None, recorded: None };
-            // SAFETY: the slot was given to this thread, and none of its steps is ready yet.
+            // SAFETY: this thread owns the slot, and none of its steps is ready yet.
             unsafe { queue.upload(owner, &mut copies) }
         })
     }
 
-    /// Waits for everything that was enqueued for a slot's request, on all devices, whichever fails.
+    /// Waits for all work enqueued for a slot on all devices, even if one of them fails. Returns the first error.
     pub(super) fn synchronize(&self, slot: &Slot) -> Result<()> {
         let devices = self.program.devices.iter().zip(&self.program.bundle.devices);
         let mut first = Ok(());
@@ -190,33 +191,33 @@ impl Engine {
         first
     }
 
-    /// Copies outputs from the devices that they are on to where they go.
+    /// Copies outputs from device memory to the caller's memory, through the staging buffer if it is not pinned.
     pub(super) fn download_outputs(&self, slot: &Slot, outputs: &mut Outputs) -> Result<()> {
         self.each_device(&self.program.bundle.outputs, |queue, ports| {
             let value = |port: usize| self.program.bundle.outputs[port].value;
             let bytes = |port: usize| self.program.bundle.values[value(port)].tensor.bytes;
-            let place = |&port: &usize| {
-                let goes_to = outputs.pointer(port);
-                let copied_to = if self.is_pinned(goes_to) { goes_to } else { slot.outputs.place(port) };
-                (port, goes_to, copied_to)
+            let targets = |&port: &usize| {
+                let target = outputs.pointer(port);
+                let download = if self.is_pinned(target) { target } else { slot.outputs.buffer(port) };
+                (port, target, download)
             };
-            let places: Vec<(usize, *mut u8, *mut u8)> = ports.iter().map(place).collect();
+            let targets: Vec<(usize, *mut u8, *mut u8)> = ports.iter().map(targets).collect();
             let mut copies =
-                places.iter().map(|&(port, _, to)| Copy { to, from: slot.value(value(port)), bytes: bytes(port) });
+                targets.iter().map(|&(port, _, to)| Copy { to, from: slot.value(value(port)), bytes: bytes(port) });
             let owner = Owner { slot: slot.index, step: None, recorded: None };
-            // SAFETY: all steps are enqueued, and the places are the slot's, or as long as the outputs, which was checked.
+            // SAFETY: all steps are enqueued; targets are staging buffers, or the caller's buffers, whose sizes were checked.
             let event = unsafe { queue.download(owner, &mut copies) }?;
             queue.wait(event)?;
-            for &(port, goes_to, copied_to) in places.iter().filter(|(_, goes_to, copied_to)| goes_to != copied_to) {
+            for &(port, target, download) in targets.iter().filter(|(_, target, download)| target != download) {
                 // SAFETY: as above.
-                unsafe { ptr::copy_nonoverlapping(copied_to, goes_to, bytes(port) as usize) };
+                unsafe { ptr::copy_nonoverlapping(download, target, bytes(port) as usize) };
             }
             Ok(())
         })
     }
 
-    /// Calls a function with the ports of each device in other memory than the host's that has some.
-    fn each_device(&self, ports: &[Port], mut run: impl FnMut(&dyn Queue, &[usize]) -> Attempt) -> Result<()> {
+    /// Calls `run` for each device with its own memory, with the indices of the ports in that memory, unless there are none.
+    fn each_device(&self, ports: &[Port], mut run: impl FnMut(&dyn Queue, &[usize]) -> QueueResult) -> Result<()> {
         let bundle = &self.program.bundle;
         for (index, device) in self.program.devices.iter().enumerate().filter(|(_, device)| !device.is_on_host()) {
             let is_there = |port: &usize| bundle.values[ports[*port].value].device == index;
@@ -230,14 +231,14 @@ impl Engine {
     }
 }
 
-/// Bytes of each of the parts that a slice or gather copies.
+/// Returns the size in bytes of the parts that a slice or gather copies.
 pub(super) fn part_bytes(bytes: u64, of: u64, outer: u64) -> u64 {
     unit(bytes, of, outer).unwrap_or(0)
 }
 
 impl Drop for Engine {
     fn drop(&mut self) {
-        // A request that was cancelled may have left something to copy, and memory goes before devices do.
+        // A cancelled request may have left enqueued copies, and memory is freed before devices are closed.
         self.program.devices.iter().for_each(|device| device.queue().synchronize_all());
     }
 }

@@ -1,12 +1,12 @@
-//! A driver from outside the crate: devices whose memory the host cannot access, with executables in a format of their own.
+//! Driver defined outside of the crate: devices with memory that the host cannot access, and a custom format of executables.
 
-use crate::kit::{Maker, SIZE, call, full, numbers};
+use crate::kit::{BundleBuilder, SIZE, call, full, numbers};
 use divi_runtime::{
     Drivers, Error, Options, Recording, Runtime,
     bundle::{self, Buffer, Bundle, File, Mode},
     hal::{
-        Allocation, Attempt, Copy, Device, DeviceInfo, Driver, Event, Executable, Execution, Launch, LoadRequest,
-        MemorySpace, Owner, Properties, Queue, TaskTime,
+        Allocation, Copy, Device, DeviceInfo, Driver, Event, Executable, Execution, Launch, LoadRequest, MemorySpace,
+        Owner, Properties, Queue, QueueResult, TaskTime,
     },
 };
 use serde_json::json;
@@ -15,18 +15,18 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-/// File with the factors of stages, which have no calls: little-endian `f32`s.
+/// Executable: the factors of stages, which have no calls, as little-endian `f32`s.
 const CODE: &str = "factors.bin";
-/// Format of such files. The payload of a stage is the index of its factor.
+/// Format of the executable. The payload of a stage is the index of its factor.
 const FORMAT: &str = "toy-factors";
-/// Addresses begin here. The host has no memory there.
+/// First address of the device memory, which is invalid on the host.
 const BASE: usize = 0x40;
 
-/// Devices that multiply by a factor.
+/// Driver of devices that multiply by a factor.
 struct Toy {
     execution: Execution,
     memory: Memory,
-    /// Whether memory of the host is aligned.
+    /// False to violate the required alignment of host memory.
     is_aligned: bool,
 }
 
@@ -69,7 +69,7 @@ struct ToyDevice {
 
 struct ToyBlock(usize);
 
-/// Memory of the host that is aligned as that of devices is, unless the driver is to be refused.
+/// Host memory, misaligned if the driver is to be rejected.
 struct HostBlock {
     memory: Box<[u8]>,
     first: usize,
@@ -169,7 +169,7 @@ impl Executable for ToyExecutable {
 }
 
 impl Queue for ToyExecutable {
-    unsafe fn copy(&self, _: Owner, copies: &mut dyn Iterator<Item = Copy>, _: bool) -> Attempt {
+    unsafe fn copy(&self, _: Owner, copies: &mut dyn Iterator<Item = Copy>, _: bool) -> QueueResult {
         let mut memory = self.memory.lock().unwrap();
         for Copy { to, from, bytes } in copies {
             memory.copy_within(Self::at(from, bytes as usize), to.addr() - BASE);
@@ -177,10 +177,10 @@ impl Queue for ToyExecutable {
         Ok(())
     }
 
-    unsafe fn upload(&self, _: Owner, copies: &mut dyn Iterator<Item = Copy>) -> Attempt {
+    unsafe fn upload(&self, _: Owner, copies: &mut dyn Iterator<Item = Copy>) -> QueueResult {
         let mut memory = self.memory.lock().unwrap();
         for Copy { to, from, bytes } in copies {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             let source = unsafe { std::slice::from_raw_parts(from, bytes as usize) };
             memory[Self::at(to, bytes as usize)].copy_from_slice(source);
         }
@@ -190,18 +190,18 @@ impl Queue for ToyExecutable {
     unsafe fn download(&self, owner: Owner, copies: &mut dyn Iterator<Item = Copy>) -> Result<Event, String> {
         let memory = self.memory.lock().unwrap();
         for Copy { to, from, bytes } in copies {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             let target = unsafe { std::slice::from_raw_parts_mut(to, bytes as usize) };
             target.copy_from_slice(&memory[Self::at(from, bytes as usize)]);
         }
         Ok(Event { slot: owner.slot, step: owner.step })
     }
 
-    fn wait(&self, _: Event) -> Attempt {
+    fn wait(&self, _: Event) -> QueueResult {
         Ok(())
     }
 
-    fn synchronize(&self, _: usize) -> Attempt {
+    fn synchronize(&self, _: usize) -> QueueResult {
         Ok(())
     }
 
@@ -213,29 +213,33 @@ fn options(execution: Execution) -> Options {
     Options { drivers: Drivers::default().with(Arc::new(toy)), ..crate::kit::options() }
 }
 
-/// `y = x * 5 + x * 5`, the product on a toy, and `z`, the product by itself.
-fn product_on_toy(factors: &[f32]) -> (Maker, crate::kit::Folder) {
-    let mut maker = Maker::new(Mode::Latency, 2);
-    maker.bundle.devices[1].kind = "toy".into();
-    let (x, product, y) = (maker.input("x", 0), maker.value("product", 1), maker.value("y", 0));
-    let there = maker.transfer(x, 1);
-    maker.launch("times", vec![], &[there], &[product]);
-    maker.bundle.executables.push(bundle::Executable { format: FORMAT.into(), file: CODE.into(), target: json!(null) });
-    (maker.bundle.stages[0].executable, maker.bundle.stages[0].payload) = (1, json!(1));
-    let back = maker.transfer(product, 0);
-    maker.launch("twice", vec![call("add", &[Buffer::Output(0), Buffer::Input(0), Buffer::Input(0)])], &[back], &[y]);
-    maker.output("y", y);
-    maker.output("z", product);
+/// Builds `y = x * 5 + x * 5` with the product on a toy device, and `z`, the product itself.
+fn product_on_toy(factors: &[f32]) -> (BundleBuilder, crate::kit::Folder) {
+    let mut builder = BundleBuilder::new(Mode::Latency, 2);
+    builder.bundle.devices[1].kind = "toy".into();
+    let (x, product, y) = (builder.input("x", 0), builder.value("product", 1), builder.value("y", 0));
+    let moved = builder.transfer(x, 1);
+    builder.launch("times", vec![], &[moved], &[product]);
+    builder.bundle.executables.push(bundle::Executable {
+        format: FORMAT.into(),
+        file: CODE.into(),
+        target: json!(null),
+    });
+    (builder.bundle.stages[0].executable, builder.bundle.stages[0].payload) = (1, json!(1));
+    let back = builder.transfer(product, 0);
+    builder.launch("twice", vec![call("add", &[Buffer::Output(0), Buffer::Input(0), Buffer::Input(0)])], &[back], &[y]);
+    builder.output("y", y);
+    builder.output("z", product);
     let folder = crate::kit::Folder::new();
     fs::write(folder.join(CODE), factors.iter().flat_map(|factor| factor.to_le_bytes()).collect::<Vec<u8>>()).unwrap();
-    maker.bundle.files.push(File::of(folder.path(), CODE).unwrap());
-    (maker, folder)
+    builder.bundle.files.push(File::of(folder.path(), CODE).unwrap());
+    (builder, folder)
 }
 
 #[test]
-fn devices_of_another_crate_run_stages() {
-    let (maker, folder) = product_on_toy(&[3.0, 5.0]);
-    let folder = maker.write_into(folder);
+fn drivers_of_other_crates_run_stages() {
+    let (builder, folder) = product_on_toy(&[3.0, 5.0]);
+    let folder = builder.write_into(folder);
     for execution in [Execution::Inline, Execution::Queued] {
         for recording in [Recording::Off, Recording::Tasks] {
             let runtime = Runtime::load(folder.path(), options(execution)).unwrap();
@@ -253,46 +257,46 @@ fn devices_of_another_crate_run_stages() {
 }
 
 #[test]
-fn drivers_refuse_what_they_cannot_load() {
-    let (maker, folder) = product_on_toy(&[3.0]);
-    let folder = maker.write_into(folder);
-    let refusal = |options| Runtime::load(folder.path(), options).err().unwrap().to_string();
-    assert!(refusal(options(Execution::Inline)).ends_with("cannot be loaded: it has no factor 1"));
+fn drivers_reject_invalid_bundles() {
+    let (builder, folder) = product_on_toy(&[3.0]);
+    let folder = builder.write_into(folder);
+    let load_error = |options| Runtime::load(folder.path(), options).err().unwrap().to_string();
+    assert!(load_error(options(Execution::Inline)).ends_with("cannot be loaded: it has no factor 1"));
     let expected = "device 'cpu1' is of the unknown kind 'toy'; expected one of cpu, cuda";
-    assert_eq!(refusal(crate::kit::options()), expected);
+    assert_eq!(load_error(crate::kit::options()), expected);
 
     let toy = Toy { execution: Execution::Queued, memory: Memory::default(), is_aligned: false };
     let misaligned = Options { drivers: Drivers::default().with(Arc::new(toy)), ..crate::kit::options() };
-    let (maker, other) = product_on_toy(&[3.0, 5.0]);
-    let error = Runtime::load(maker.write_into(other).path(), misaligned).err().unwrap().to_string();
+    let (builder, other) = product_on_toy(&[3.0, 5.0]);
+    let error = Runtime::load(builder.write_into(other).path(), misaligned).err().unwrap().to_string();
     assert!(error.starts_with("device 'toy': its driver did not align the memory for "), "{error}");
 
-    // A value that is a constant needs an address, which this driver does not have.
-    let (mut maker, other) = product_on_toy(&[3.0, 5.0]);
-    let constant = maker.packed(1.0);
-    let value = maker.value_of("one", 1, crate::kit::floats(&[1]));
-    maker.bundle.values[value].constant = Some(constant);
-    maker.output("one", value);
-    let error = Runtime::load(maker.write_into(other).path(), options(Execution::Inline)).err().unwrap().to_string();
+    // A value that is a constant needs an address, which this driver does not provide.
+    let (mut builder, other) = product_on_toy(&[3.0, 5.0]);
+    let constant = builder.packed(1.0);
+    let value = builder.value_of("one", 1, crate::kit::floats(&[1]));
+    builder.bundle.values[value].constant = Some(constant);
+    builder.output("one", value);
+    let error = Runtime::load(builder.write_into(other).path(), options(Execution::Inline)).err().unwrap().to_string();
     let expected = "device 'cpu1': its driver has no address for constant 0, which is a value of the bundle";
     assert_eq!(error, expected);
 
-    // The driver of another crate is not there when the bundle is written.
-    let refusal = |change: &dyn Fn(&mut Bundle)| {
-        let (mut maker, folder) = product_on_toy(&[3.0, 5.0]);
-        change(&mut maker.bundle);
-        let folder = maker.write_into(folder);
+    // Drivers of other crates do not validate a bundle when it is written.
+    let load_error = |change: &dyn Fn(&mut Bundle)| {
+        let (mut builder, folder) = product_on_toy(&[3.0, 5.0]);
+        change(&mut builder.bundle);
+        let folder = builder.write_into(folder);
         Runtime::load(folder.path(), options(Execution::Queued)).err().unwrap().to_string()
     };
-    let error = refusal(&|bundle| bundle.stages[0].payload = json!("times"));
+    let error = load_error(&|bundle| bundle.stages[0].payload = json!("times"));
     assert!(error.ends_with("stage 'times': its payload is not an index"), "{error}");
-    let error = refusal(&|bundle| bundle.stages[0].executable = 0);
+    let error = load_error(&|bundle| bundle.stages[0].executable = 0);
     let expected = "stage 'times' on device 'cpu1' has code in format 'elf-x86-64'; driver 'toy' loads toy-factors";
     assert!(error.ends_with(expected), "{error}");
 
-    let (maker, folder) = product_on_toy(&[3.0, 5.0]);
-    let folder = maker.write_into(folder);
+    let (builder, folder) = product_on_toy(&[3.0, 5.0]);
+    let folder = builder.write_into(folder);
     fs::write(folder.join(CODE), [0; 8]).unwrap();
     let error = Runtime::load(folder.path(), options(Execution::Queued)).err().unwrap().to_string();
-    assert!(error.contains("factors.bin' is not as it was written: its contents do not have the hash"), "{error}");
+    assert!(error.contains("factors.bin' was modified or damaged: its SHA-256 does not match the bundle"), "{error}");
 }

@@ -1,8 +1,8 @@
-//! Outputs are right, in every mode and with any number of threads.
+//! Correctness of outputs in every mode and with any number of threads.
 
 use crate::kit::{
-    Folder, Maker, SIZE, call, call_of, floats, full, is_under_valgrind, numbers, options, scale_and_add, tensor,
-    two_devices,
+    BundleBuilder, Folder, SIZE, call, call_of, floats, full, is_under_valgrind, numbers, options, scale_and_add,
+    tensor, two_devices,
 };
 use divi_runtime::{
     Options, Runtime,
@@ -26,10 +26,10 @@ fn runs_a_stage_with_any_number_of_threads() {
 }
 
 #[test]
-fn several_threads_may_ask_at_once() {
+fn several_threads_may_run_requests() {
     let folder = scale_and_add().write();
     let runtime = Runtime::load(folder.path(), Options { in_flight: Some(2), ..options() }).unwrap();
-    let ask = |number: f32| {
+    let run = |number: f32| {
         for round in 0..20 {
             let input = full(number + round as f32);
             let outputs = match round % 2 {
@@ -40,18 +40,18 @@ fn several_threads_may_ask_at_once() {
         }
     };
     thread::scope(|scope| {
-        let threads: Vec<_> = (0..4).map(|number| scope.spawn(move || ask(100.0 * number as f32))).collect();
+        let threads: Vec<_> = (0..4).map(|number| scope.spawn(move || run(100.0 * number as f32))).collect();
         threads.into_iter().for_each(|thread| thread.join().unwrap());
     });
 }
 
 #[test]
-fn inputs_are_read_where_they_are_and_outputs_written_where_they_go() {
+fn inputs_and_outputs_are_accessed_in_place() {
     let folder = scale_and_add().write();
     let runtime = Runtime::load(folder.path(), options()).unwrap();
-    let mut place = [0; SIZE as usize * 4];
+    let mut output = [0; SIZE as usize * 4];
     for number in [1.0, 2.0] {
-        // At a multiple of 64 bytes, and not.
+        // AlignedBuffer to 64 bytes, and misaligned.
         let aligned = full(number);
         let mut shifted = vec![0; SIZE as usize * 4 + 4];
         let offset = if shifted.as_ptr().addr().is_multiple_of(64) { 4 } else { 0 };
@@ -59,15 +59,15 @@ fn inputs_are_read_where_they_are_and_outputs_written_where_they_go() {
         let mut unaligned = aligned.view();
         unaligned.bytes = &shifted[offset..][..SIZE as usize * 4];
         for input in [aligned.view(), unaligned] {
-            place.fill(0);
-            runtime.run_into(&[("x", input)], &mut [&mut place[..]]).unwrap();
-            assert_eq!(place[..4], (number * 4.0).to_le_bytes());
+            output.fill(0);
+            runtime.run_into(&[("x", input)], &mut [&mut output[..]]).unwrap();
+            assert_eq!(output[..4], (number * 4.0).to_le_bytes());
         }
     }
 }
 
 #[test]
-fn two_devices_hand_values_over() {
+fn values_are_transferred_between_two_devices() {
     for mode in [Mode::Latency, Mode::Pipeline] {
         let folder = two_devices(mode, false).write();
         for link_threads in [false, true] {
@@ -89,7 +89,7 @@ fn pipelines_keep_their_order_and_their_bound() {
     let folder = two_devices(Mode::Pipeline, false).write();
     let runtime = Runtime::load(folder.path(), options()).unwrap();
     assert_eq!(runtime.in_flight(), 3);
-    // Many more than may be in flight: they wait to be let in, not for anybody to take the results.
+    // Many more than may be in flight: `submit` waits for a slot, which does not require that results are taken.
     let tickets: Vec<_> = (0..50).map(|number| runtime.submit(&[("x", full(number as f32).view())]).unwrap()).collect();
     for (number, ticket) in tickets.into_iter().enumerate() {
         assert_eq!(ticket.id(), number as u64);
@@ -120,40 +120,41 @@ fn back_pressure_holds_requests_back() {
     let runtime = Runtime::load(folder.path(), Options { in_flight: Some(1), ..options() }).unwrap();
     let first = runtime.submit(&[("x", full(1.0).view())]).unwrap();
     let second = runtime.submit(&[("x", full(2.0).view())]).unwrap();
-    // There is one place, so the second came in when the first was done.
+    // There is one slot, so the second request was admitted when the first was complete.
     assert!(first.is_done());
     assert_eq!(numbers(&first.wait().unwrap(), "y")[0], 20.0);
     assert_eq!(numbers(&second.wait().unwrap(), "y")[0], 40.0);
 }
 
 #[test]
-fn batches_are_cut_and_put_together() {
-    // Three inputs of two parts on axis 1: [2, 3] pairs. The first and last go one way, the middle one another.
-    let mut maker = Maker::new(Mode::Batch, 2);
-    maker.bundle.objective.inputs = 3;
-    let (two, ten) = (maker.packed(2.0), maker.packed(10.0));
-    let x = maker.value_of("x", 0, floats(&[2, 3, 2]));
-    maker.bundle.inputs.push(Port { name: "x".into(), value: x });
-    let outer = maker.value_of("outer", 0, floats(&[2, 2, 2]));
-    let middle = maker.value_of("middle", 0, floats(&[2, 1, 2]));
-    maker.step(Action::Slice { input: x, output: outer, positions: vec![0, 2], of: 3, axis: 1, outer: 2 });
-    maker.step(Action::Slice { input: x, output: middle, positions: vec![1], of: 3, axis: 1, outer: 2 });
-    let scaled = |maker: &mut Maker, name: &str, input: usize, constant, device| {
-        let tensor = maker.bundle.values[input].tensor.clone();
+fn batches_are_sliced_and_gathered() {
+    // Three inputs on axis 1, with two leading rows. The first and last are scaled by 2, the middle one by 10 on another
+    // device.
+    let mut builder = BundleBuilder::new(Mode::Batch, 2);
+    builder.bundle.objective.inputs = 3;
+    let (two, ten) = (builder.packed(2.0), builder.packed(10.0));
+    let x = builder.value_of("x", 0, floats(&[2, 3, 2]));
+    builder.bundle.inputs.push(Port { name: "x".into(), value: x });
+    let outer = builder.value_of("outer", 0, floats(&[2, 2, 2]));
+    let middle = builder.value_of("middle", 0, floats(&[2, 1, 2]));
+    builder.step(Action::Slice { input: x, output: outer, positions: vec![0, 2], of: 3, axis: 1, outer: 2 });
+    builder.step(Action::Slice { input: x, output: middle, positions: vec![1], of: 3, axis: 1, outer: 2 });
+    let scaled = |builder: &mut BundleBuilder, name: &str, input: usize, constant, device| {
+        let tensor = builder.bundle.values[input].tensor.clone();
         let count = tensor.shape.iter().product();
-        let output = maker.value_of(name, device, tensor);
+        let output = builder.value_of(name, device, tensor);
         let call = call_of("scale", &[Buffer::Output(0), Buffer::Input(0), Buffer::Constant(constant)], count);
-        maker.launch(name, vec![call], &[input], &[output]);
+        builder.launch(name, vec![call], &[input], &[output]);
         output
     };
-    let outer = scaled(&mut maker, "twice", outer, two, 0);
-    let there = maker.transfer(middle, 1);
-    let middle = scaled(&mut maker, "ten times", there, ten, 1);
-    let back = maker.transfer(middle, 0);
-    let y = maker.value_of("y", 0, floats(&[2, 3, 2]));
-    maker.step(Action::Gather { inputs: vec![outer, back], output: y, of: vec![2, 1], axis: 1, outer: 2 });
-    maker.output("y", y);
-    let folder = maker.write();
+    let outer = scaled(&mut builder, "twice", outer, two, 0);
+    let moved = builder.transfer(middle, 1);
+    let middle = scaled(&mut builder, "ten times", moved, ten, 1);
+    let back = builder.transfer(middle, 0);
+    let y = builder.value_of("y", 0, floats(&[2, 3, 2]));
+    builder.step(Action::Gather { inputs: vec![outer, back], output: y, of: vec![2, 1], axis: 1, outer: 2 });
+    builder.output("y", y);
+    let folder = builder.write();
     let runtime = Runtime::load(folder.path(), options()).unwrap();
     let input = divi_runtime::TensorData::from_f32(&[2, 3, 2], &(0..12).map(|i| i as f32).collect::<Vec<_>>()).unwrap();
     let outputs = runtime.run(&[("x", input.view())]).unwrap();
@@ -161,36 +162,36 @@ fn batches_are_cut_and_put_together() {
 }
 
 #[test]
-fn constants_come_from_where_they_are() {
-    let mut maker = Maker::new(Mode::Latency, 1);
-    let packed = maker.packed(2.0);
-    // Behind one byte of another file, so that it must be brought to a multiple.
-    let file = maker.constant(4, Source::File { path: "model.bin".into(), offset: 1 });
-    let made = maker.constant(4, Source::Made(Expression::bytes(&5.0_f32.to_le_bytes())));
-    let computed = maker.constant(SIZE * 4, Source::Computed);
-    let tens = maker.constant(SIZE * 4, Source::Made(Expression::bytes(full(10.0).bytes())));
-    maker.bundle.prepare_executable = Some(0);
-    maker
+fn constants_are_loaded_from_all_sources() {
+    let mut builder = BundleBuilder::new(Mode::Latency, 1);
+    let packed = builder.packed(2.0);
+    // At offset 1 of another file, so that it must be copied to aligned memory.
+    let file = builder.constant(4, Source::File { path: "model.bin".into(), offset: 1 });
+    let made = builder.constant(4, Source::Evaluated(Expression::bytes(&5.0_f32.to_le_bytes())));
+    let computed = builder.constant(SIZE * 4, Source::Computed);
+    let tens = builder.constant(SIZE * 4, Source::Evaluated(Expression::bytes(full(10.0).bytes())));
+    builder.bundle.prepare_executable = Some(0);
+    builder
         .bundle
         .prepare
         .push(call("scale", &[Buffer::Constant(computed), Buffer::Constant(tens), Buffer::Constant(packed)]));
-    let (x, y) = (maker.input("x", 0), maker.value("y", 0));
+    let (x, y) = (builder.input("x", 0), builder.value("y", 0));
     let calls = vec![
         call("scale", &[Buffer::Arena(0), Buffer::Input(0), Buffer::Constant(file)]),
         call("scale", &[Buffer::Arena(512), Buffer::Arena(0), Buffer::Constant(made)]),
         call("add", &[Buffer::Output(0), Buffer::Arena(512), Buffer::Constant(computed)]),
     ];
-    maker.launch("main", calls, &[x], &[y]);
-    maker.output("y", y);
-    // Outputs may be constants, inputs, and each other.
-    let fixed = maker.value("fixed", 0);
-    maker.bundle.values[fixed].constant = Some(computed);
-    maker.output("fixed", fixed);
-    maker.output("same", x);
-    maker.output("again", y);
+    builder.launch("main", calls, &[x], &[y]);
+    builder.output("y", y);
+    // Outputs may be constants, inputs, and duplicates of each other.
+    let fixed = builder.value("fixed", 0);
+    builder.bundle.values[fixed].constant = Some(computed);
+    builder.output("fixed", fixed);
+    builder.output("same", x);
+    builder.output("again", y);
     let folder = Folder::new();
     std::fs::write(folder.join("model.bin"), [&[0][..], &3.0_f32.to_le_bytes()].concat()).unwrap();
-    let folder = maker.write_into(folder);
+    let folder = builder.write_into(folder);
     let runtime = Runtime::load(folder.path(), options()).unwrap();
     let outputs = runtime.run(&[("x", full(1.0).view())]).unwrap();
     let first = |name| numbers(&outputs, name)[0];
@@ -198,11 +199,11 @@ fn constants_come_from_where_they_are() {
 }
 
 #[test]
-fn nothing_is_left_behind_after_many_requests() {
-    let name = "execution::nothing_is_left_behind_after_many_requests";
+fn many_requests_do_not_leak_memory() {
+    let name = "execution::many_requests_do_not_leak_memory";
     match std::env::var("DIVI_REQUESTS") {
-        Ok(count) => ask_often(count.parse().unwrap()),
-        // Memory is a process's, and other tests are in this one.
+        Ok(count) => run_many(count.parse().unwrap()),
+        // In a separate process, because other tests allocate memory in this one.
         Err(_) => {
             let mut alone = Command::new(std::env::current_exe().unwrap());
             let output = alone.args([name, "--exact"]).env("DIVI_REQUESTS", "10000").output().unwrap();
@@ -211,7 +212,7 @@ fn nothing_is_left_behind_after_many_requests() {
     }
 }
 
-fn ask_often(count: usize) {
+fn run_many(count: usize) {
     let folder = two_devices(Mode::Pipeline, false).write();
     let runtime = Runtime::load(folder.path(), options()).unwrap();
     let input = full(1.0);
@@ -228,7 +229,7 @@ fn ask_often(count: usize) {
                 ticket.cancel();
             }
             if tickets.len() > 4 {
-                // Cancelled ones end with an error, and the others must not be hurt.
+                // Cancelled requests end with an error.
                 let _ = tickets.pop_front().unwrap().wait();
             }
         }
@@ -240,28 +241,28 @@ fn ask_often(count: usize) {
     assert!(grown < 256 << 10 || count < 10_000, "{grown} bytes more after {count} requests");
 }
 
-/// Bytes of this process that are in memory.
+/// Returns the resident set size of this process in bytes.
 fn resident() -> u64 {
     let text = std::fs::read_to_string("/proc/self/statm").unwrap();
     text.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096
 }
 
 #[test]
-fn values_share_memory_where_one_ends_before_the_other() {
-    let mut maker = Maker::new(Mode::Latency, 1);
-    let two = maker.packed(2.0);
-    let mut value = maker.input("x", 0);
+fn values_with_disjoint_live_ranges_share_memory() {
+    let mut builder = BundleBuilder::new(Mode::Latency, 1);
+    let two = builder.packed(2.0);
+    let mut value = builder.input("x", 0);
     for index in 0..20 {
-        let next = maker.value(&format!("v{index}"), 0);
+        let next = builder.value(&format!("v{index}"), 0);
         let calls = vec![call("scale", &[Buffer::Output(0), Buffer::Input(0), Buffer::Constant(two)])];
-        maker.launch(&format!("stage {index}"), calls, &[value], &[next]);
+        builder.launch(&format!("stage {index}"), calls, &[value], &[next]);
         value = next;
     }
-    maker.output("y", value);
-    let folder = maker.write();
+    builder.output("y", value);
+    let folder = builder.write();
     let runtime = Runtime::load(folder.path(), options()).unwrap();
     let outputs = runtime.run(&[("x", tensor(&[1.0; SIZE as usize]).view())]).unwrap();
     assert_eq!(numbers(&outputs, "y"), [(1 << 20) as f32; SIZE as usize]);
-    // A chain needs two of its values at a time.
+    // Two values of a chain are live at a time.
     assert_eq!(runtime.memory()[0].values, 2 * SIZE * 4);
 }

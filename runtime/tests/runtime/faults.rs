@@ -1,6 +1,6 @@
-//! What goes wrong in a request ends that request, with the stage's name, and nothing else.
+//! Failures during a request: they end this request only, and the error names the stage.
 
-use crate::kit::{Maker, SIZE, call, full, numbers, options, scale_and_add, two_devices};
+use crate::kit::{BundleBuilder, SIZE, call, full, numbers, options, scale_and_add, two_devices};
 use divi_runtime::{
     DType, Error, MemoryCopy, Options, Runtime, TensorData, Transport,
     bundle::{Action, Buffer, Bundle, Mode, Step},
@@ -19,12 +19,12 @@ fn message<T>(result: Result<T, Error>) -> String {
 }
 
 #[test]
-fn a_kernel_that_fails_ends_its_request() {
-    let mut maker = Maker::new(Mode::Latency, 1);
-    let (x, y) = (maker.input("x", 0), maker.value("y", 0));
-    maker.launch("roots", vec![call("root", &[Buffer::Output(0), Buffer::Input(0)])], &[x], &[y]);
-    maker.output("y", y);
-    let folder = maker.write();
+fn a_failing_kernel_ends_its_request() {
+    let mut builder = BundleBuilder::new(Mode::Latency, 1);
+    let (x, y) = (builder.input("x", 0), builder.value("y", 0));
+    builder.launch("roots", vec![call("root", &[Buffer::Output(0), Buffer::Input(0)])], &[x], &[y]);
+    builder.output("y", y);
+    let folder = builder.write();
     for threads in [1, 3] {
         let options = Options { threads: Some(threads), ..options() };
         let runtime = Runtime::load(folder.path(), options).unwrap();
@@ -38,7 +38,7 @@ fn a_kernel_that_fails_ends_its_request() {
 }
 
 #[test]
-fn a_stage_that_is_killed_does_not_hurt_other_requests() {
+fn a_panicking_stage_does_not_affect_other_requests() {
     let folder = two_devices(Mode::Pipeline, false).write();
     let launches = Arc::new(AtomicUsize::new(0));
     let count = launches.clone();
@@ -62,17 +62,17 @@ fn a_stage_that_is_killed_does_not_hurt_other_requests() {
 }
 
 #[test]
-fn a_transfer_that_fails_says_between_which_devices() {
-    /// Fails at a step for one number.
+fn errors_of_transfers_name_the_devices() {
+    /// Transport that fails at a step for one number.
     struct Broken(usize);
     impl Transport for Broken {
         unsafe fn begin(&self, owner: Owner, copy: Copy) -> Result<Option<Event>, String> {
-            // SAFETY: values have at least four bytes.
+            // SAFETY: all values have at least four bytes.
             let number = unsafe { copy.from.cast::<f32>().read() };
             if owner.step == Some(self.0) && number == 20.0 {
                 return Err("the cable is out".into());
             }
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe { MemoryCopy.begin(owner, copy) }
         }
     }
@@ -86,7 +86,7 @@ fn a_transfer_that_fails_says_between_which_devices() {
         let options = Options { transport, link_threads: Some(link_threads), ..options() };
         let runtime = Runtime::load(folder.path(), options).unwrap();
         let text = message(runtime.run(&[("x", full(1.0).view())]));
-        assert_eq!(text, "value 'whole' did not get from 'cpu1' to 'cpu0': the cable is out");
+        assert_eq!(text, "transfer of value 'whole' from 'cpu1' to 'cpu0' failed: the cable is out");
         assert_eq!(numbers(&runtime.run(&[("x", full(2.0).view())]).unwrap(), "y")[0], 40.0);
     }
 }
@@ -113,7 +113,7 @@ fn requests_can_be_cancelled() {
 }
 
 #[test]
-fn a_runtime_that_is_dropped_ends_its_requests() {
+fn dropping_the_runtime_cancels_its_requests() {
     let folder = two_devices(Mode::Pipeline, true).write();
     let runtime = Runtime::load(folder.path(), options()).unwrap();
     let tickets: Vec<_> = (0..3).map(|_| runtime.submit(&[("x", full(1.0).view())]).unwrap()).collect();
@@ -125,7 +125,7 @@ fn a_runtime_that_is_dropped_ends_its_requests() {
 }
 
 #[test]
-fn a_runtime_that_is_closed_lets_nobody_in() {
+fn a_closed_runtime_rejects_requests() {
     let folder = scale_and_add().write();
     let runtime = Runtime::load(folder.path(), options()).unwrap();
     runtime.close();
@@ -133,7 +133,7 @@ fn a_runtime_that_is_closed_lets_nobody_in() {
 }
 
 #[test]
-fn wrong_inputs_are_refused() {
+fn invalid_inputs_are_rejected() {
     let folder = scale_and_add().write();
     let runtime = Runtime::load(folder.path(), options()).unwrap();
     let right = full(1.0);
@@ -142,8 +142,8 @@ fn wrong_inputs_are_refused() {
         assert_eq!(message(runtime.run(&inputs)), expected);
         assert_eq!(message(runtime.submit(&inputs)), expected);
     };
-    refused(&[], "input 'x' is missing: it is float [64]");
-    refused(&[("z", &right)], "input 'z' is none of the model's: 'x'");
+    refused(&[], "input 'x' is missing: expected float [64]");
+    refused(&[("z", &right)], "input 'z' is not an input of the model; expected one of 'x'");
     refused(&[("x", &right), ("x", &right)], "input 'x' is given twice");
     let short = TensorData::from_f32(&[2, 3], &[0.0; 6]).unwrap();
     refused(&[("x", &short)], "input 'x' must be float [64], and the one given is float [2, 3]");
@@ -153,8 +153,8 @@ fn wrong_inputs_are_refused() {
     cut.bytes = &cut.bytes[..8];
     let expected = "input 'x' must be float [64], and the one given is float [64] with 8 bytes instead of 256";
     assert_eq!(message(runtime.run(&[("x", cut)])), expected);
-    let mut place = [0; 8];
-    let expected = "the outputs do not fit: 'y' has 256 bytes, its place 8";
-    assert_eq!(message(runtime.run_into(&[("x", right.view())], &mut [&mut place])), expected);
+    let mut buffer = [0; 8];
+    let expected = "invalid outputs: 'y' has 256 bytes, its buffer 8";
+    assert_eq!(message(runtime.run_into(&[("x", right.view())], &mut [&mut buffer])), expected);
     assert_eq!(numbers(&runtime.run(&[("x", right.view())]).unwrap(), "y")[0], 4.0);
 }

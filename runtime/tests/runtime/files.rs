@@ -10,24 +10,24 @@ use serde_json::{Value, json};
 
 #[test]
 fn spans_become_traces_and_profiles() {
-    let mut maker = two_devices(Mode::Latency, false);
-    for (index, step) in maker.bundle.steps.iter_mut().enumerate() {
-        (step.start_us, step.takes_us) = (Some(10.0 * index as f64), Some(8.0));
+    let mut builder = two_devices(Mode::Latency, false);
+    for (index, step) in builder.bundle.steps.iter_mut().enumerate() {
+        (step.start_us, step.duration_us) = (Some(10.0 * index as f64), Some(8.0));
     }
     let entry = json!({"ops": ["Mul"], "in": [[64]], "out": [64], "dtype": "f32"});
-    for stage in &mut maker.bundle.stages {
+    for stage in &mut builder.bundle.stages {
         stage.tasks[0].profile = Some(Profile { batch: 1, entry: entry.clone() });
     }
-    assert_eq!(maker.bundle.values[0].tensor, floats(&[64]));
-    let folder = maker.write();
+    assert_eq!(builder.bundle.values[0].tensor, floats(&[64]));
+    let folder = builder.write();
     let runtime = Runtime::load(folder.path(), options()).unwrap();
     runtime.run(&[("x", full(1.0).view())]).unwrap();
     runtime.record(Recording::Tasks);
     (0..3).for_each(|_| drop(runtime.run(&[("x", full(1.0).view())]).unwrap()));
     runtime.record(Recording::Off);
-    let (spans, left_out) = runtime.take_spans();
-    // Four steps, two of which have a task.
-    assert_eq!((spans.len(), left_out), (18, 0));
+    let (spans, dropped) = runtime.take_spans();
+    // Per request: four steps, two of which have a task.
+    assert_eq!((spans.len(), dropped), (18, 0));
     assert!(spans.iter().all(|span| span.begin_ns <= span.end_ns && (1..=3).contains(&span.request)));
     assert!(runtime.take_spans().0.is_empty());
 
@@ -53,9 +53,9 @@ fn spans_become_traces_and_profiles() {
 }
 
 #[test]
-fn descriptions_are_read_as_they_were_written_and_by_people() {
-    let maker = two_devices(Mode::Pipeline, true);
-    let folder = maker.write();
+fn descriptions_round_trip_and_are_readable() {
+    let builder = two_devices(Mode::Pipeline, true);
+    let folder = builder.write();
     let bundle = divi_runtime::bundle::Bundle::read(folder.path()).unwrap();
     assert_eq!((bundle.steps.len(), bundle.sha256.len()), (4, 64));
     let text = std::fs::read_to_string(folder.join("bundle.json")).unwrap();

@@ -1,6 +1,6 @@
-//! Descriptions of older versions are read as those of the current one.
+//! Conversion of descriptions of older versions.
 
-use crate::kit::{CODE, Folder, Maker, SIZE, call, full, numbers, options};
+use crate::kit::{BundleBuilder, CODE, Folder, SIZE, call, full, numbers, options};
 use divi_runtime::{
     Error, Runtime,
     bundle::{Buffer, Bundle, DESCRIPTION, Mode, Source},
@@ -23,7 +23,7 @@ fn read(text: &str) -> Result<Bundle, Error> {
     Bundle::read(folder.path())
 }
 
-fn refusal(text: &str) -> String {
+fn load_error(text: &str) -> String {
     read(text).unwrap_err().to_string()
 }
 
@@ -31,7 +31,7 @@ fn refusal(text: &str) -> String {
 fn version_2_is_read_as_version_3() {
     assert_eq!(read(CPU_2).unwrap(), read(CPU_3).unwrap());
     assert_eq!(read(GPU_2).unwrap(), read(GPU_3).unwrap());
-    // An upgraded description is written as the current one.
+    // An upgraded description is written in the current format.
     let folder = Folder::new();
     read(GPU_2).unwrap().write(folder.path()).unwrap();
     assert_eq!(fs::read_to_string(folder.join(DESCRIPTION)).unwrap(), GPU_3);
@@ -40,36 +40,34 @@ fn version_2_is_read_as_version_3() {
 #[test]
 fn version_1_is_read_as_version_3() {
     let mut expected = Bundle::from_text(GPU_1_UPGRADED.as_bytes()).unwrap();
-    assert!(expected.validate().is_err(), "nothing says how many bytes its calls touch");
-    expected.is_unchecked = true;
+    assert!(expected.validate().is_err(), "the extents of its calls are missing");
+    expected.lacks_extents = true;
     assert_eq!(read(GPU_1).unwrap(), expected);
     let error = expected.write(Folder::new().path()).unwrap_err().to_string();
-    assert!(error.ends_with("version 1 does not say how many bytes calls touch; compile the model again"), "{error}");
+    assert!(error.ends_with("version 1 lacks the extents of calls; compile the model again"), "{error}");
 }
 
 #[test]
-fn older_versions_that_are_not_sound() {
+fn invalid_older_versions_are_rejected() {
     for text in [CPU_2, GPU_1, GPU_2, GPU_3] {
         let damaged = text.replacen("\"memory\":1", "\"memory\":2", 1).replacen("\"memory\":4", "\"memory\":5", 1);
         assert_ne!(damaged, text);
-        assert!(
-            refusal(&damaged).ends_with("its contents do not have the hash that it names; compile the model again")
-        );
+        assert!(load_error(&damaged).ends_with("its SHA-256 does not match its contents; compile the model again"));
     }
-    assert!(refusal(&CPU_2.replace("divi-bundle/2", "divi-bundle/3")).contains("unknown field `target`"));
-    assert!(refusal(&CPU_3.replace("divi-bundle/3", "divi-bundle/2")).contains("unknown field `executables`"));
+    assert!(load_error(&CPU_2.replace("divi-bundle/2", "divi-bundle/3")).contains("unknown field `target`"));
+    assert!(load_error(&CPU_3.replace("divi-bundle/3", "divi-bundle/2")).contains("unknown field `executables`"));
     let other = GPU_2.replace("{\"arch\":\"sm_90\",\"code\"", "{\"arch\":\"sm_80\",\"code\"");
-    assert!(refusal(&other).ends_with("there is no code for 'sm_90', which device 'gpu0' is"));
-    let unsound = GPU_2.replace("\"after\":[0]", "\"after\":[-1]");
-    assert!(refusal(&unsound).contains("kernel 'ke9487aebe826044c29ae8ffa': after: invalid value"));
+    assert!(load_error(&other).ends_with("no executable for 'sm_90', the architecture of device 'gpu0'"));
+    let invalid = GPU_2.replace("\"after\":[0]", "\"after\":[-1]");
+    assert!(load_error(&invalid).contains("kernel 'ke9487aebe826044c29ae8ffa': after: invalid value"));
     let newer = "it has fields of a newer format than it names";
     let blocked = "\"bytes\":2304,\"layout\":{\"nchwc\":{\"block\":8}}}";
-    assert!(refusal(&GPU_2.replacen("\"bytes\":2304}", blocked, 1)).ends_with(newer));
+    assert!(load_error(&GPU_2.replacen("\"bytes\":2304}", blocked, 1)).ends_with(newer));
     let with_folder = GPU_1.replace(" \"values\"", " \"model_folder\": \"..\",\n \"values\"");
-    assert!(refusal(&with_folder).ends_with(newer));
+    assert!(load_error(&with_folder).ends_with(newer));
 }
 
-/// Writes the description in a folder as an older version.
+/// Rewrites the description in a folder as an older version.
 fn downgrade(folder: &Folder, version: u32) {
     let path = folder.join(DESCRIPTION);
     let current: Map<String, Value> = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
@@ -111,18 +109,18 @@ fn downgrade(folder: &Folder, version: u32) {
     fs::write(path, serde_json::to_vec(&old).unwrap()).unwrap();
 }
 
-/// `y = x + 10 * 2`, the product computed at load.
-fn prepared() -> Maker {
-    let mut maker = Maker::new(Mode::Latency, 1);
-    let (two, product) = (maker.packed(2.0), maker.constant(SIZE * 4, Source::Computed));
-    let tens = maker.constant(SIZE * 4, Source::Made(Expression::bytes(full(10.0).bytes())));
-    maker.bundle.prepare = vec![call("scale", &[product, tens, two].map(Buffer::Constant))];
-    maker.bundle.prepare_executable = Some(0);
-    let (x, y) = (maker.input("x", 0), maker.value("y", 0));
+/// Builds `y = x + 10 * 2`, with the product computed at load.
+fn prepared() -> BundleBuilder {
+    let mut builder = BundleBuilder::new(Mode::Latency, 1);
+    let (two, product) = (builder.packed(2.0), builder.constant(SIZE * 4, Source::Computed));
+    let tens = builder.constant(SIZE * 4, Source::Evaluated(Expression::bytes(full(10.0).bytes())));
+    builder.bundle.prepare = vec![call("scale", &[product, tens, two].map(Buffer::Constant))];
+    builder.bundle.prepare_executable = Some(0);
+    let (x, y) = (builder.input("x", 0), builder.value("y", 0));
     let add = call("add", &[Buffer::Output(0), Buffer::Input(0), Buffer::Constant(product)]);
-    maker.launch("main", vec![add], &[x], &[y]);
-    maker.output("y", y);
-    maker
+    builder.launch("main", vec![add], &[x], &[y]);
+    builder.output("y", y);
+    builder
 }
 
 #[test]
@@ -134,11 +132,11 @@ fn bundles_of_older_versions_run() {
     let outputs = runtime.run(&[("x", full(1.0).view())]).unwrap();
     assert_eq!(numbers(&outputs, "y"), [21.0; SIZE as usize]);
 
-    // Code that has signatures is not of version 1, whose calls nothing bounds.
+    // Code with signatures must not be called from a version 1 description, whose calls have no extents.
     let folder = prepared().write();
     downgrade(&folder, 1);
     let bundle = Bundle::read(folder.path()).unwrap();
-    assert!(bundle.is_unchecked && bundle.stages[0].calls[0].bytes.is_empty());
+    assert!(bundle.lacks_extents && bundle.stages[0].calls[0].bytes.is_empty());
     let error = Runtime::load(folder.path(), options()).err().unwrap().to_string();
     let expected =
         format!("{CODE}' cannot be loaded: its kernel 'scale' was not compiled for a call of the description");

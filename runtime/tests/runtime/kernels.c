@@ -1,4 +1,4 @@
-// What the tests' bundles run: buffers are floats, the first is the result.
+// Kernels of the tests' bundles. Buffers are floats; the first one is the result.
 #include <stdint.h>
 #include <time.h>
 
@@ -8,14 +8,14 @@ int add(float **buffers, int64_t begin, int64_t end) {
   return 0;
 }
 
-// By the first number of the second operand.
+// Multiplies by the first number of the second operand.
 int scale(float **buffers, int64_t begin, int64_t end) {
   for (int64_t i = begin; i < end; ++i)
     buffers[0][i] = buffers[1][i] * buffers[2][0];
   return 0;
 }
 
-// A millisecond each.
+// Copies, with a millisecond per iteration.
 int slow(float **buffers, int64_t begin, int64_t end) {
   struct timespec millisecond = {0, 1000000};
   for (int64_t i = begin; i < end; ++i) {
@@ -25,7 +25,7 @@ int slow(float **buffers, int64_t begin, int64_t end) {
   return 0;
 }
 
-// Takes no negative numbers.
+// Squares; fails for negative numbers.
 int root(float **buffers, int64_t begin, int64_t end) {
   for (int64_t i = begin; i < end; ++i) {
     if (buffers[1][i] < 0)

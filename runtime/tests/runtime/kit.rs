@@ -1,4 +1,4 @@
-//! Bundles for tests: real ones, with kernels that `cc` compiles, put together piece by piece.
+//! Builder of test bundles with kernels compiled by `cc`.
 
 use divi_runtime::{
     DType, Options, TensorData,
@@ -19,10 +19,10 @@ use std::{
 };
 
 pub(crate) const CODE: &str = "kernels.so";
-/// As many numbers as most values have.
+/// Number of elements of most values.
 pub(crate) const SIZE: u64 = 64;
 
-/// A folder of its own, which goes when it is dropped.
+/// Temporary folder, removed on drop.
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
@@ -49,27 +49,27 @@ impl Drop for Folder {
     }
 }
 
-/// Small numbers from a seed.
-pub(crate) struct Numbers(pub(crate) u64);
+/// Linear congruential generator.
+pub(crate) struct Lcg(pub(crate) u64);
 
-impl Numbers {
+impl Lcg {
     pub(crate) fn below(&mut self, end: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as usize % end
     }
 }
 
-/// Valgrind's tests say how many requests are enough for them.
+/// Returns true if the tests run under valgrind, which limits the number of requests.
 pub(crate) fn is_under_valgrind() -> bool {
     std::env::var_os("DIVI_REQUESTS").is_some()
 }
 
-/// The default; but valgrind runs one thread at a time, and threads that poll would keep the others from running.
+/// Returns the default options, without spinning under valgrind, which runs one thread at a time.
 pub(crate) fn options() -> Options {
     Options { spin: is_under_valgrind().then_some(false), ..Options::default() }
 }
 
-/// The shared object, compiled once.
+/// Returns the shared object, which is compiled once.
 fn code() -> &'static [u8] {
     static BYTES: OnceLock<Vec<u8>> = OnceLock::new();
     BYTES.get_or_init(|| {
@@ -96,19 +96,19 @@ pub(crate) fn full(number: f32) -> TensorData {
     tensor(&[number; SIZE as usize])
 }
 
-/// The numbers of an output.
+/// Returns the elements of an output.
 pub(crate) fn numbers(outputs: &[(String, TensorData)], name: &str) -> Vec<f32> {
     let (_, tensor) = outputs.iter().find(|(known, _)| known == name).unwrap();
     assert_eq!(tensor.dtype(), DType::F32);
     tensor.to_f32().unwrap()
 }
 
-/// A call of one of the kernels, on `SIZE` numbers.
+/// Builds a call of a kernel on `SIZE` numbers.
 pub(crate) fn call(kernel: &str, buffers: &[Buffer]) -> Call {
     call_of(kernel, buffers, SIZE)
 }
 
-/// A call on some numbers. Kernels write their first buffer; `scale` reads one number of its last.
+/// Builds a call on `count` numbers. Kernels write their first buffer; `scale` reads one number of its last one.
 pub(crate) fn call_of(kernel: &str, buffers: &[Buffer], count: u64) -> Call {
     let mut bytes = vec![count * 4; buffers.len()];
     if let ("scale", Some(last)) = (kernel, bytes.last_mut()) {
@@ -119,7 +119,7 @@ pub(crate) fn call_of(kernel: &str, buffers: &[Buffer], count: u64) -> Call {
     Call { kernel, buffers, bytes, writes: vec![0], extent, grain: 1, task: 0, after, payload }
 }
 
-/// The signatures of all calls that tests make, as text in C.
+/// Returns the signatures of all calls in the tests, as a C definition.
 fn signatures() -> String {
     let mut text = format!("const char {SIGNATURES}[] =");
     for count in [4, 8, SIZE] {
@@ -131,14 +131,14 @@ fn signatures() -> String {
     text + ";\n"
 }
 
-/// A bundle that is being made.
-pub(crate) struct Maker {
+/// Builder of a bundle.
+pub(crate) struct BundleBuilder {
     pub(crate) bundle: Bundle,
     pub(crate) weights: Vec<u8>,
 }
 
-impl Maker {
-    /// For devices with one thread each.
+impl BundleBuilder {
+    /// Builds a bundle for CPU devices with one thread each.
     pub(crate) fn new(mode: Mode, devices: usize) -> Self {
         let device = |index| Device {
             id: format!("cpu{index}"),
@@ -165,7 +165,7 @@ impl Maker {
             stages: vec![],
             steps: vec![],
             sha256: String::new(),
-            is_unchecked: false,
+            lacks_extents: false,
         };
         Self { bundle, weights: vec![] }
     }
@@ -194,7 +194,7 @@ impl Maker {
         self.bundle.constants.len() - 1
     }
 
-    /// A number in `weights.bin`.
+    /// Adds a constant in `weights.bin`.
     pub(crate) fn packed(&mut self, number: f32) -> usize {
         let offset = self.weights.len() as u64;
         self.weights.extend(number.to_le_bytes());
@@ -202,7 +202,7 @@ impl Maker {
         self.constant(4, Source::Packed { offset })
     }
 
-    /// Adds a stage with these calls, and a launch of it on these values.
+    /// Adds a stage and a launch of it.
     pub(crate) fn launch(&mut self, name: &str, calls: Vec<Call>, inputs: &[usize], outputs: &[usize]) {
         let tensor = |&value: &usize| self.bundle.values[value].tensor.clone();
         let stage = Stage {
@@ -223,10 +223,10 @@ impl Maker {
     }
 
     pub(crate) fn step(&mut self, action: Action) {
-        self.bundle.steps.push(Step { action, start_us: None, takes_us: None });
+        self.bundle.steps.push(Step { action, start_us: None, duration_us: None });
     }
 
-    /// A copy of a value on another device.
+    /// Adds a transfer of a value to another device, and returns its result.
     pub(crate) fn transfer(&mut self, input: usize, device: usize) -> usize {
         let name = format!("{} on {device}", self.bundle.values[input].name);
         let output = self.value_of(&name, device, self.bundle.values[input].tensor.clone());
@@ -234,12 +234,12 @@ impl Maker {
         output
     }
 
-    /// Writes the bundle into a folder.
+    /// Writes the bundle to a new folder.
     pub(crate) fn write(self) -> Folder {
         self.write_into(Folder::new())
     }
 
-    /// Writes the bundle into a folder that has its model's files.
+    /// Writes the bundle to a folder that contains its model's files.
     pub(crate) fn write_into(mut self, folder: Folder) -> Folder {
         fs::write(folder.join(CODE), code()).unwrap();
         fs::write(folder.join("weights.bin"), &self.weights).unwrap();
@@ -251,25 +251,25 @@ impl Maker {
     }
 }
 
-/// `y = x * 3 + x`, on one device.
-pub(crate) fn scale_and_add() -> Maker {
-    let mut maker = Maker::new(Mode::Latency, 1);
-    let three = maker.packed(3.0);
-    let (x, y) = (maker.input("x", 0), maker.value("y", 0));
+/// Builds `y = x * 3 + x` on one device.
+pub(crate) fn scale_and_add() -> BundleBuilder {
+    let mut builder = BundleBuilder::new(Mode::Latency, 1);
+    let three = builder.packed(3.0);
+    let (x, y) = (builder.input("x", 0), builder.value("y", 0));
     let calls = vec![
         call("scale", &[Buffer::Arena(64), Buffer::Input(0), Buffer::Constant(three)]),
         call("add", &[Buffer::Output(0), Buffer::Arena(64), Buffer::Input(0)]),
     ];
-    maker.launch("main", calls, &[x], &[y]);
-    maker.output("y", y);
-    maker
+    builder.launch("main", calls, &[x], &[y]);
+    builder.output("y", y);
+    builder
 }
 
-/// `y = (x * 2) * 10`, the second half on a second device; each half is slow if so asked.
-pub(crate) fn two_devices(mode: Mode, is_slow: bool) -> Maker {
-    let mut maker = Maker::new(mode, 2);
-    let (two, ten) = (maker.packed(2.0), maker.packed(10.0));
-    let (x, half, whole) = (maker.input("x", 0), maker.value("half", 0), maker.value("whole", 1));
+/// Builds `y = (x * 2) * 10`, with the second product on a second device. If `is_slow`, each stage takes at least 64 ms.
+pub(crate) fn two_devices(mode: Mode, is_slow: bool) -> BundleBuilder {
+    let mut builder = BundleBuilder::new(mode, 2);
+    let (two, ten) = (builder.packed(2.0), builder.packed(10.0));
+    let (x, half, whole) = (builder.input("x", 0), builder.value("half", 0), builder.value("whole", 1));
     let calls = |constant| {
         let mut calls = vec![
             call("slow", &[Buffer::Arena(0), Buffer::Input(0)]),
@@ -280,10 +280,10 @@ pub(crate) fn two_devices(mode: Mode, is_slow: bool) -> Maker {
         }
         calls
     };
-    maker.launch("first", calls(two), &[x], &[half]);
-    let there = maker.transfer(half, 1);
-    maker.launch("second", calls(ten), &[there], &[whole]);
-    let back = maker.transfer(whole, 0);
-    maker.output("y", back);
-    maker
+    builder.launch("first", calls(two), &[x], &[half]);
+    let moved = builder.transfer(half, 1);
+    builder.launch("second", calls(ten), &[moved], &[whole]);
+    let back = builder.transfer(whole, 0);
+    builder.output("y", back);
+    builder
 }

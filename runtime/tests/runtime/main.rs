@@ -1,4 +1,4 @@
-//! The runtime with real bundles: kernels from C, one device or two.
+//! Tests of the runtime with bundles whose kernels are compiled from C, on one or more CPU devices.
 #![cfg(test)]
 
 mod drivers;
@@ -9,5 +9,5 @@ mod formats;
 mod kit;
 mod mutants;
 mod random;
-mod refusals;
+mod rejections;
 mod valgrind;

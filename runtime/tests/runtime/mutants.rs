@@ -1,9 +1,9 @@
-//! Bundles whose descriptions were changed, with a hash that fits: they are refused, or run without harm.
+//! Mutation tests: bundles with modified descriptions and matching hashes are rejected or run without memory errors.
 //!
-//! Mutants are made from a fixed seed. `DIVI_MUTANTS` is their number, `DIVI_SEED` the seed, and `DIVI_BUNDLE` a compiled bundle that
-//! is mutated instead of those of the tests (a copy of it: it must not refer to files of its model).
+//! Mutants are generated from a fixed seed. `DIVI_MUTANTS` is their number, `DIVI_SEED` the seed, and `DIVI_BUNDLE` a
+//! compiled bundle that is copied and mutated instead of those of the tests (it must not refer to files of its model).
 
-use crate::kit::{CODE, Folder, Maker, Numbers, SIZE, call, floats, options, two_devices};
+use crate::kit::{BundleBuilder, CODE, Folder, Lcg, SIZE, call, floats, options, two_devices};
 use divi_runtime::{
     DType, Runtime, TensorData,
     bundle::{Action, Buffer, Bundle, DESCRIPTION, Mode, Port, Source},
@@ -17,14 +17,14 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// Virtual memory that a process with mutants may have, in KiB.
+/// Virtual memory limit of the process that runs mutants, in KiB.
 const MEMORY_KIB: u64 = 6 << 20;
 
-/// A bundle with every kind of step, constant and expression.
+/// Builds a bundle with every kind of step, constant and expression.
 fn everything() -> Folder {
     let folder = Folder::new();
     fs::write(folder.join("model.bin"), [1; 1024]).unwrap();
-    let mut maker = Maker::new(Mode::Batch, 2);
+    let mut builder = BundleBuilder::new(Mode::Batch, 2);
     let bytes = |count: usize| Box::new(Expression::bytes(&[0, 0, 128, 63].repeat(count)));
     let loops = vec![Loop { axis: 1, count: 8, step: 1 }, Loop { axis: 0, count: 8, step: 1 }];
     let (start, end, shape) = (vec![0, 0], vec![8, 8], vec![8, 8]);
@@ -36,39 +36,40 @@ fn everything() -> Folder {
     let shift =
         Expression::NormalizedShift { shift: bytes(64), mean: bytes(64), factor: bytes(64), bias: Some(bytes(64)) };
     let parts = Expression::Concat(vec![Expression::Zeros(32), *bytes(32)]);
-    let made = [Expression::Pack(pack), scaled, factor, shift, parts].map(|it| maker.constant(256, Source::Made(it)));
-    let read = maker.constant(256, Source::File { path: "model.bin".into(), offset: 128 });
-    let (two, computed) = (maker.packed(2.0), maker.constant(256, Source::Computed));
-    maker.bundle.prepare_executable = Some(0);
-    maker.bundle.prepare = vec![call("add", &[computed, made[0], read].map(Buffer::Constant))];
+    let made =
+        [Expression::Pack(pack), scaled, factor, shift, parts].map(|it| builder.constant(256, Source::Evaluated(it)));
+    let read = builder.constant(256, Source::File { path: "model.bin".into(), offset: 128 });
+    let (two, computed) = (builder.packed(2.0), builder.constant(256, Source::Computed));
+    builder.bundle.prepare_executable = Some(0);
+    builder.bundle.prepare = vec![call("add", &[computed, made[0], read].map(Buffer::Constant))];
     let shape = floats(&[2, SIZE]);
-    let x = maker.value_of("x", 0, shape.clone());
-    maker.bundle.inputs.push(Port { name: "x".into(), value: x });
-    let (first, second) = (maker.value("first", 0), maker.value("second", 0));
-    maker.step(Action::Slice { input: x, output: first, positions: vec![0], of: 2, axis: 0, outer: 1 });
-    maker.step(Action::Slice { input: x, output: second, positions: vec![1], of: 2, axis: 0, outer: 1 });
-    let (there, sum) = (maker.transfer(second, 1), maker.value("sum", 0));
+    let x = builder.value_of("x", 0, shape.clone());
+    builder.bundle.inputs.push(Port { name: "x".into(), value: x });
+    let (first, second) = (builder.value("first", 0), builder.value("second", 0));
+    builder.step(Action::Slice { input: x, output: first, positions: vec![0], of: 2, axis: 0, outer: 1 });
+    builder.step(Action::Slice { input: x, output: second, positions: vec![1], of: 2, axis: 0, outer: 1 });
+    let (moved, sum) = (builder.transfer(second, 1), builder.value("sum", 0));
     let calls = vec![
         call("add", &[Buffer::Arena(0), Buffer::Input(0), Buffer::Constant(made[1])]),
         call("add", &[Buffer::Arena(256), Buffer::Arena(0), Buffer::Constant(made[2])]),
         call("scale", &[Buffer::Arena(512), Buffer::Arena(256), Buffer::Constant(two)]),
         call("add", &[Buffer::Output(0), Buffer::Arena(512), Buffer::Constant(computed)]),
     ];
-    maker.launch("sums", calls, &[first], &[sum]);
-    let other = maker.value("other", 1);
+    builder.launch("sums", calls, &[first], &[sum]);
+    let other = builder.value("other", 1);
     let calls = vec![
         call("add", &[Buffer::Arena(0), Buffer::Input(0), Buffer::Constant(made[3])]),
         call("add", &[Buffer::Output(0), Buffer::Arena(0), Buffer::Constant(made[4])]),
     ];
-    maker.launch("others", calls, &[there], &[other]);
-    let back = maker.transfer(other, 0);
-    let y = maker.value_of("y", 0, shape);
-    maker.step(Action::Gather { inputs: vec![sum, back], output: y, of: vec![1, 1], axis: 0, outer: 1 });
-    maker.output("y", y);
-    maker.write_into(folder)
+    builder.launch("others", calls, &[moved], &[other]);
+    let back = builder.transfer(other, 0);
+    let y = builder.value_of("y", 0, shape);
+    builder.step(Action::Gather { inputs: vec![sum, back], output: y, of: vec![1, 1], axis: 0, outer: 1 });
+    builder.output("y", y);
+    builder.write_into(folder)
 }
 
-/// All numbers and strings of a description, which mutants take others from.
+/// Collects all scalars of a description, from which mutations draw.
 fn leaves(value: &Value, all: &mut Vec<Value>) {
     match value {
         Value::Array(items) => items.iter().for_each(|item| leaves(item, all)),
@@ -77,8 +78,8 @@ fn leaves(value: &Value, all: &mut Vec<Value>) {
     }
 }
 
-/// Changes something: a leaf, or a list.
-fn mutate(value: &mut Value, others: &[Value], random: &mut Numbers) {
+/// Mutates a random scalar, list or object.
+fn mutate(value: &mut Value, others: &[Value], random: &mut Lcg) {
     match value {
         Value::Array(items) if !items.is_empty() => {
             let (index, other) = (random.below(items.len()), random.below(items.len()));
@@ -143,7 +144,7 @@ fn mutate(value: &mut Value, others: &[Value], random: &mut Numbers) {
     }
 }
 
-/// Loads a mutant and runs it twice. Returns whether it could be loaded.
+/// Loads a mutant and runs it twice. Returns true if it was loaded.
 fn try_out(folder: &Path) -> bool {
     if let Ok(bundle) = Bundle::read(folder) {
         let _ = bundle.check(folder);
@@ -158,13 +159,13 @@ fn try_out(folder: &Path) -> bool {
     true
 }
 
-fn mutate_all(folder: &Path, count: usize, random: &mut Numbers) -> (usize, usize) {
-    let whole: Value = serde_json::from_slice(&fs::read(folder.join(DESCRIPTION)).unwrap()).unwrap();
+fn mutate_all(folder: &Path, count: usize, random: &mut Lcg) -> (usize, usize) {
+    let original: Value = serde_json::from_slice(&fs::read(folder.join(DESCRIPTION)).unwrap()).unwrap();
     let mut others = vec![];
-    leaves(&whole, &mut others);
+    leaves(&original, &mut others);
     let (mut loaded, mut refused) = (0, 0);
     for _ in 0..count {
-        let mut description = whole.clone();
+        let mut description = original.clone();
         (0..=random.below(3)).for_each(|_| mutate(&mut description, &others, random));
         let Ok(mut mutant) = serde_json::from_value::<Bundle>(description) else { continue };
         mutant.write_unvalidated(folder).unwrap();
@@ -173,11 +174,11 @@ fn mutate_all(folder: &Path, count: usize, random: &mut Numbers) -> (usize, usiz
     (loaded, refused)
 }
 
-fn setting(name: &str, usual: u64) -> u64 {
-    std::env::var(name).map_or(usual, |text| text.parse().unwrap())
+fn setting(name: &str, default: u64) -> u64 {
+    std::env::var(name).map_or(default, |text| text.parse().unwrap())
 }
 
-/// A copy of a compiled bundle.
+/// Copies a compiled bundle.
 fn copied(bundle: &str) -> Folder {
     let folder = Folder::new();
     for entry in fs::read_dir(bundle).unwrap() {
@@ -188,9 +189,9 @@ fn copied(bundle: &str) -> Folder {
 }
 
 #[test]
-#[ignore = "the test below runs it in a process of its own"]
+#[ignore = "mutants_are_only_errors runs it in a separate process"]
 fn mutants_in_this_process() {
-    let (count, mut random) = (setting("DIVI_MUTANTS", 2400) as usize, Numbers(setting("DIVI_SEED", 5)));
+    let (count, mut random) = (setting("DIVI_MUTANTS", 2400) as usize, Lcg(setting("DIVI_SEED", 5)));
     let folders = match std::env::var("DIVI_BUNDLE") {
         Ok(bundle) => vec![copied(&bundle)],
         Err(_) => vec![everything(), two_devices(Mode::Pipeline, false).write(), everything()],
@@ -201,8 +202,8 @@ fn mutants_in_this_process() {
         let counts = mutate_all(folder.path(), count / folders.len(), &mut random);
         (loaded, refused) = (loaded + counts.0, refused + counts.1);
     }
-    println!("{loaded} mutants were loaded and run, {refused} were refused");
-    assert!(loaded > count / 50 && refused > count / 4, "{loaded} loaded, {refused} refused");
+    println!("{loaded} mutants were loaded and run, {refused} were rejected");
+    assert!(loaded > count / 50 && refused > count / 4, "{loaded} loaded, {refused} rejected");
 }
 
 #[test]
@@ -214,7 +215,7 @@ fn mutants_are_only_errors() {
     command.stdin(Stdio::null());
     let output = command.output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-    // A panic that is caught ends only a request, but must not be.
+    // Even a panic that the engine catches is a bug.
     assert!(output.status.success() && !text.contains("panicked"), "{}: {text}", output.status);
     println!("{text}");
 }

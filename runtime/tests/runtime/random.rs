@@ -1,18 +1,18 @@
-//! Programs from a seed.
+//! Random programs.
 
-use crate::kit::{Maker, Numbers, SIZE, call, full, is_under_valgrind, numbers, options};
+use crate::kit::{BundleBuilder, Lcg, SIZE, call, full, is_under_valgrind, numbers, options};
 use divi_runtime::{
     Options, Runtime,
     bundle::{Buffer, Mode},
 };
 
-/// A program of stages that add two values each, on some device; and what comes out if its input is one.
-fn program(numbers: &mut Numbers, mode: Mode) -> (Maker, f32) {
+/// Builds a program of stages that add two values each on random devices. Returns it with its output for the input 1.
+fn program(numbers: &mut Lcg, mode: Mode) -> (BundleBuilder, f32) {
     let devices = 1 + numbers.below(3);
-    let mut maker = Maker::new(mode, devices);
-    // What is on each device, with the number it stands for.
-    let mut there: Vec<Vec<(usize, f32)>> = vec![vec![]; devices];
-    there[0].push((maker.input("x", 0), 1.0));
+    let mut builder = BundleBuilder::new(mode, devices);
+    // By device: its values with their numbers for the input 1.
+    let mut resident: Vec<Vec<(usize, f32)>> = vec![vec![]; devices];
+    resident[0].push((builder.input("x", 0), 1.0));
     let mut last = (0, 1.0);
     for index in 0..3 + numbers.below(12) {
         let device = numbers.below(devices);
@@ -20,40 +20,40 @@ fn program(numbers: &mut Numbers, mode: Mode) -> (Maker, f32) {
         for _ in 0..2 {
             let from = loop {
                 let from = numbers.below(devices);
-                if !there[from].is_empty() {
+                if !resident[from].is_empty() {
                     break from;
                 }
             };
-            let (mut value, number) = there[from][numbers.below(there[from].len())];
+            let (mut value, number) = resident[from][numbers.below(resident[from].len())];
             if from != device {
-                value = maker.transfer(value, device);
-                there[device].push((value, number));
+                value = builder.transfer(value, device);
+                resident[device].push((value, number));
             }
             operands.push((value, number));
         }
-        let output = maker.value(&format!("v{index}"), device);
+        let output = builder.value(&format!("v{index}"), device);
         let calls = vec![
             call("add", &[Buffer::Arena(0), Buffer::Input(0), Buffer::Input(1)]),
             call("add", &[Buffer::Output(0), Buffer::Arena(0), Buffer::Arena(2048)]),
         ];
-        maker.launch(&format!("stage {index}"), calls, &[operands[0].0, operands[1].0], &[output]);
+        builder.launch(&format!("stage {index}"), calls, &[operands[0].0, operands[1].0], &[output]);
         last = (output, operands[0].1 + operands[1].1);
-        there[device].push(last);
+        resident[device].push(last);
     }
-    for step in &mut maker.bundle.steps {
-        (step.start_us, step.takes_us) = (Some(numbers.below(100) as f64), Some(1.0));
+    for step in &mut builder.bundle.steps {
+        (step.start_us, step.duration_us) = (Some(numbers.below(100) as f64), Some(1.0));
     }
-    maker.output("y", last.0);
-    (maker, last.1)
+    builder.output("y", last.0);
+    (builder, last.1)
 }
 
 #[test]
-fn programs_compute_what_they_say() {
-    let mut random = Numbers(3);
+fn random_programs_compute_correct_outputs() {
+    let mut random = Lcg(3);
     for round in 0..if is_under_valgrind() { 10 } else { 60 } {
         let mode = [Mode::Latency, Mode::Batch, Mode::Pipeline][round % 3];
-        let (maker, factor) = program(&mut random, mode);
-        let folder = maker.write();
+        let (builder, factor) = program(&mut random, mode);
+        let folder = builder.write();
         let runtime = Runtime::load(
             folder.path(),
             Options {

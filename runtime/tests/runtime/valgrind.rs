@@ -1,13 +1,13 @@
-//! The tests again under valgrind: memory that is misused or lost.
+//! Runs the tests again under valgrind to detect memory errors and leaks.
 
 use std::process::Command;
 
-/// These compile, fork or only wait, or test what is not the runtime's own code.
-const SKIPPED: &[&str] = &["valgrind", "files::", "refusals::", "mutants"];
+/// Skipped tests: they compile, fork or only wait, or do not test the runtime's own code.
+const SKIPPED: &[&str] = &["valgrind", "files::", "rejections::", "mutants"];
 
 fn run(tool: &[&str]) {
     if Command::new("valgrind").arg("--version").output().is_err() {
-        eprintln!("valgrind is not installed (tools/setup installs it): nothing is tested");
+        eprintln!("skipped: valgrind is not installed (run tools/setup)");
         return;
     }
     let mut command = Command::new("valgrind");
@@ -22,6 +22,6 @@ fn run(tool: &[&str]) {
 }
 
 #[test]
-fn memory_is_used_well() {
+fn there_are_no_memory_errors() {
     run(&["--tool=memcheck", "--leak-check=full", "--errors-for-leak-kinds=definite"]);
 }

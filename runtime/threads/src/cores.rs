@@ -1,42 +1,42 @@
-//! Cores of this machine.
+//! CPU cores and thread affinity.
 
 use std::thread;
 
-/// The number of threads that this process can run at the same time.
+/// Returns the number of threads that this process can run in parallel.
 pub fn core_count() -> usize {
     thread::available_parallelism().map_or(1, |count| count.get())
 }
 
-/// The cores that this process may use.
+/// Returns the cores in the affinity mask of the calling thread; empty if it cannot be read.
 pub fn cores() -> Vec<usize> {
-    // SAFETY: a set of cores is bits, and all zeros is one.
+    // SAFETY: `cpu_set_t` is a bit mask; all zeros is the empty set.
     let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    // SAFETY: the set is as large as is said, and outlives the call.
+    // SAFETY: the set has the given size and outlives the call.
     let code = unsafe { libc::sched_getaffinity(0, size_of_val(&set), &mut set) };
     if code != 0 {
         return Vec::new();
     }
-    // SAFETY: the indices are inside the set.
+    // SAFETY: the indices are below `CPU_SETSIZE`.
     (0..libc::CPU_SETSIZE as usize).filter(|&core| unsafe { libc::CPU_ISSET(core, &set) }).collect()
 }
 
-/// Pins the calling thread to a core. Where the system does not allow it, the thread runs anywhere, which is only slower.
+/// Pins the calling thread to a core. Errors are ignored: affinity only affects performance.
 pub fn pin(core: usize) {
     // SAFETY: as above.
     let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
     if core < libc::CPU_SETSIZE as usize {
-        // SAFETY: the core is inside the set.
+        // SAFETY: the index is below `CPU_SETSIZE`.
         unsafe { libc::CPU_SET(core, &mut set) };
-        // SAFETY: the set is as large as is said.
+        // SAFETY: the set has the given size.
         unsafe { libc::sched_setaffinity(0, size_of_val(&set), &set) };
     }
 }
 
-/// Does the same work on all cores, but no more of them than there are pieces of it. Returns when all are done.
-pub fn on_cores(pieces: usize, work: impl Fn() + Sync) {
+/// Runs `work` on min(cores, `pieces`) threads, the calling one included. Returns when all of them have returned.
+pub fn run_on_cores(pieces: usize, work: impl Fn() + Sync) {
     thread::scope(|scope| {
         let workers = core_count().min(pieces).saturating_sub(1);
-        // If the system has no more threads, those that were started do all of it.
+        // If a thread cannot be started, the others process all pieces.
         let start = |_| thread::Builder::new().spawn_scoped(scope, &work).ok();
         let workers: Vec<_> = (0..workers).map_while(start).collect();
         work();

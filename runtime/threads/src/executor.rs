@@ -1,4 +1,4 @@
-//! Executors: ready queues of a device, of links, or of both, and the thread that runs their steps.
+//! Executors: the ready queues of a device, of links, or of both, and the thread that runs their steps.
 
 use crate::{
     cores::pin,
@@ -10,37 +10,40 @@ use crate::{
 };
 use std::{cmp::Reverse, collections::BinaryHeap, io, time::Duration};
 
-/// A step that could run. The order is that in which they do.
+/// Step whose dependences are satisfied. The derived order is the scheduling priority.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ready {
-    /// Earlier requests first: they hold memory that later ones wait for.
+    /// Sequence number of the request. Earlier requests run first: they hold memory that later ones wait for.
     pub request: u64,
+    /// Priority of the step within its request; lower runs first.
     pub rank: u32,
+    /// Index of the step.
     pub step: u32,
+    /// Index of the slot that the request occupies.
     pub slot: u32,
 }
 
-/// Ready queues, one for each of its lanes, and a state that is borrowed by the thread that runs a step.
+/// Ready queues, one per lane, and the state that is borrowed by the thread that runs a step.
 pub struct Executor<S> {
     queues: Mutex<Queues>,
     changed: Condition,
-    /// Number of steps in the queues, for reads without the lock.
+    /// Number of steps in the queues, readable without the lock.
     ready: AtomicUsize,
-    /// Time that the thread polls for steps before it sleeps.
+    /// Time that the thread polls for ready steps before it sleeps.
     spin_timeout: Duration,
     state: Mutex<S>,
 }
 
 struct Queues {
-    /// One for each lane.
+    /// One queue per lane.
     lanes: Vec<BinaryHeap<Reverse<Ready>>>,
-    /// True while steps are run: by the executor's thread, or by one that has taken its place.
+    /// True while steps run, on the executor's thread or on a thread that called [`Executor::try_claim`].
     is_taken: bool,
     is_closed: bool,
 }
 
 impl<S: Default> Executor<S> {
-    /// The most steps that may be ready in a lane at once is known, so that queues never grow.
+    /// Builds an executor. `most_ready` is the maximum number of ready steps in a lane, so that queues never reallocate.
     pub fn new(lanes: usize, most_ready: usize, spin_timeout: Duration) -> Self {
         let lanes = (0..lanes).map(|_| BinaryHeap::with_capacity(most_ready)).collect();
         let queues = Mutex::new(Queues { lanes, is_taken: false, is_closed: false });
@@ -53,10 +56,12 @@ impl<S: Default> Executor<S> {
         }
     }
 
+    /// Locks the state. Blocks while a step runs.
     pub fn state(&self) -> Guard<'_, S> {
         self.state.lock()
     }
 
+    /// Adds a step to the ready queue of a lane.
     pub fn push(&self, lane: usize, ready: Ready) {
         let mut queues = self.queues.lock();
         queues.lanes[lane].push(Reverse(ready));
@@ -66,7 +71,7 @@ impl<S: Default> Executor<S> {
         }
     }
 
-    /// True if steps are ready, as far as can be seen without the lock.
+    /// Returns true if steps are ready. Lock-free, so the result may be outdated.
     pub fn has_ready(&self) -> bool {
         self.ready.load(Ordering::Acquire) > 0
     }
@@ -99,14 +104,16 @@ impl<S: Default> Executor<S> {
         }
     }
 
-    /// Takes the place of the executor's thread if no other thread has it. [`Executor::drive`] must follow.
-    pub fn take(&self) -> bool {
+    /// Claims the right to run steps on the calling thread. Returns false if a step is running or the executor is closed.
+    /// After true, [`Executor::run_claimed`] must be called.
+    pub fn try_claim(&self) -> bool {
         let mut queues = self.queues.lock();
         !queues.is_closed && !std::mem::replace(&mut queues.is_taken, true)
     }
 
-    /// Runs steps in the place of the executor's thread, until there are none, the next may not be run, or it is enough.
-    pub fn drive(
+    /// Runs steps on the calling thread until the queues are empty, `may_run` rejects the first step, or `is_enough` returns
+    /// true after a step.
+    pub fn run_claimed(
         &self,
         mut run: impl FnMut(&mut S, Ready),
         may_run: impl Fn(Ready) -> bool,
@@ -117,9 +124,9 @@ impl<S: Default> Executor<S> {
         while let Some(ready) = self.pop(&mut queues, &may_run) {
             drop(queues);
             run(&mut state, ready);
-            let ends = is_enough();
+            let is_done = is_enough();
             queues = self.queues.lock();
-            if ends {
+            if is_done {
                 break;
             }
         }
@@ -129,7 +136,7 @@ impl<S: Default> Executor<S> {
         }
     }
 
-    /// Takes the step that is to run first, if it may run.
+    /// Pops the first step of all lanes if `may_run` accepts it.
     fn pop(&self, queues: &mut Queues, may_run: impl Fn(Ready) -> bool) -> Option<Ready> {
         let first = queues.lanes.iter_mut().max_by_key(|lane| lane.peek().copied())?;
         first.peek().filter(|Reverse(ready)| may_run(*ready))?;
@@ -138,7 +145,7 @@ impl<S: Default> Executor<S> {
         Some(ready)
     }
 
-    /// Makes its thread return when it is idle.
+    /// Makes [`Executor::serve`] return after the step that is running; steps still queued do not run.
     pub fn close(&self) {
         let mut queues = self.queues.lock();
         queues.is_closed = true;
@@ -146,7 +153,7 @@ impl<S: Default> Executor<S> {
     }
 }
 
-/// Starts the thread of an executor.
+/// Starts the thread of an executor, pinned to `core` if given.
 pub fn start(
     name: String,
     core: Option<usize>,

@@ -1,6 +1,6 @@
 //! Threads of the runtime: locks, thread pools that split kernels, and executors that run steps as they become ready.
 //!
-//! All that threads share without a lock is here, and `models` runs it in every order in which threads can run.
+//! All lock-free code of the runtime is in this crate; `models` checks it with loom.
 
 mod cores;
 mod executor;
@@ -10,6 +10,6 @@ mod phase;
 pub mod sync;
 mod thread_pool;
 
-pub use cores::{core_count, cores, on_cores, pin};
+pub use cores::{core_count, cores, pin, run_on_cores};
 pub use executor::{Executor, Ready, start};
-pub use thread_pool::{Kernel, ThreadPool, Work};
+pub use thread_pool::{Kernel, KernelLaunch, ThreadPool};

@@ -1,4 +1,4 @@
-//! A number that two threads set in turns. A thread that waits for it polls for a while, then sleeps.
+//! Phase number that two threads set in turn. A waiting thread polls until the spin timeout, then sleeps.
 
 use crate::sync::{
     Condition, Mutex,
@@ -9,22 +9,22 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Polls between two reads of the clock, which take longer.
+/// Number of polls between two reads of the clock, which are more expensive.
 const POLLS: u32 = 64;
 
-/// Polls until something has happened, or the limit has passed. Returns true if it has happened.
-pub(crate) fn spin(limit: Duration, mut has_happened: impl FnMut() -> bool) -> bool {
+/// Polls a condition until it holds or the time limit expires. Returns true if it holds.
+pub(crate) fn spin(limit: Duration, mut condition: impl FnMut() -> bool) -> bool {
     if limit.is_zero() {
         return false;
     }
     if cfg!(loom) {
-        // Time does not pass in models.
-        return has_happened();
+        // loom does not model time.
+        return condition();
     }
     let start = Instant::now();
     loop {
         for _ in 0..POLLS {
-            if has_happened() {
+            if condition() {
                 return true;
             }
             hint::spin_loop();
@@ -35,14 +35,14 @@ pub(crate) fn spin(limit: Duration, mut has_happened: impl FnMut() -> bool) -> b
     }
 }
 
-/// Progress of the work of two threads.
+/// State of the handshake between two threads.
 pub(crate) struct Phase {
     number: AtomicU32,
-    /// Threads that sleep. Both may, when one of them is about to wake up.
+    /// Number of sleeping threads. It can be 2 while one of them is waking up.
     sleepers: AtomicU32,
     lock: Mutex<()>,
     changed: Condition,
-    /// Time that a thread polls before it sleeps.
+    /// Time that a waiting thread polls before it sleeps.
     spin_timeout: Duration,
 }
 
@@ -54,17 +54,17 @@ impl Phase {
 
     pub(crate) fn set(&self, number: u32) {
         self.number.store(number, Ordering::Release);
-        // Either this thread sees the sleeper, or the sleeper sees the number: of two fences, one comes first.
+        // SeqCst fences are totally ordered: either this thread observes the sleeper, or the sleeper observes the number.
         fence(Ordering::SeqCst);
         if self.sleepers.load(Ordering::Relaxed) > 0 {
-            // The lock is free only while the other thread sleeps, or when it has seen the number.
+            // The other thread releases the lock only by sleeping or after it has observed the number: no wakeup is lost.
             let _guard = self.lock.lock();
             self.changed.notify_all();
         }
     }
 
-    /// Changes the number if it is still the old one. Wakes no thread.
-    pub(crate) fn replace(&self, old: u32, new: u32) -> bool {
+    /// Changes the number if it is still `old` (compare-and-swap). Wakes no thread.
+    pub(crate) fn compare_exchange(&self, old: u32, new: u32) -> bool {
         self.number.compare_exchange(old, new, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 

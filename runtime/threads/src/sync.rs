@@ -1,5 +1,4 @@
-//! Locks, conditions, atomics and cells. Under `--cfg loom` they are loom's, which runs models of the code in every order in which
-//! threads can run (`models`).
+//! Locks, condition variables, atomics and cells. Under `--cfg loom` they are loom's, for the model checker (`models`).
 
 #[cfg(loom)]
 use loom::sync as base;
@@ -16,7 +15,7 @@ pub(crate) use loom::{cell::UnsafeCell, thread};
 #[cfg(not(loom))]
 pub(crate) use std::thread;
 
-/// A mutex that is never poisoned: what it guards is valid between any two statements.
+/// Mutex without poisoning: the guarded data is valid between any two statements.
 pub struct Mutex<T>(base::Mutex<T>);
 
 impl<T: Default> Default for Mutex<T> {
@@ -26,19 +25,23 @@ impl<T: Default> Default for Mutex<T> {
 }
 
 impl<T> Mutex<T> {
+    /// Builds an unlocked mutex.
     pub fn new(value: T) -> Self {
         Self(base::Mutex::new(value))
     }
 
+    /// Blocks until the mutex is free, and locks it.
     pub fn lock(&self) -> Guard<'_, T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Returns the guarded value.
     pub fn into_inner(self) -> T {
         self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
+/// Condition variable.
 pub struct Condition(base::Condvar);
 
 impl Default for Condition {
@@ -48,26 +51,28 @@ impl Default for Condition {
 }
 
 impl Condition {
-    /// Unlocks, waits for a notification, and locks again. May return without one.
+    /// Unlocks, waits for a notification, and locks again. Spurious wakeups are possible.
     pub fn wait<'a, T>(&self, guard: Guard<'a, T>) -> Guard<'a, T> {
         self.0.wait(guard).unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// As [`Condition::wait`], for at most as long as the timeout.
+    /// As [`Condition::wait`], for at most `timeout`.
     pub fn wait_timeout<'a, T>(&self, guard: Guard<'a, T>, timeout: Duration) -> Guard<'a, T> {
         self.0.wait_timeout(guard, timeout).unwrap_or_else(PoisonError::into_inner).0
     }
 
+    /// Wakes one waiting thread.
     pub fn notify_one(&self) {
         self.0.notify_one();
     }
 
+    /// Wakes all waiting threads.
     pub fn notify_all(&self) {
         self.0.notify_all();
     }
 }
 
-/// As in `std`, with the interface of loom's.
+/// `std::cell::UnsafeCell` with loom's interface.
 #[cfg(not(loom))]
 pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
 

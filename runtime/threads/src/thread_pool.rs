@@ -1,4 +1,4 @@
-//! Thread pool of a device: the thread that calls, and workers that share a kernel's iterations with it.
+//! Thread pool of a device: the calling thread and workers that share the iterations of a kernel with it.
 
 use crate::{
     cores::pin,
@@ -11,22 +11,27 @@ use crate::{
 };
 use std::{io, sync::Arc, time::Duration};
 
-/// A kernel: does the iterations `begin..end` of its outermost loop on its buffers, and returns a status, 0 if all is well.
+/// Kernel: runs the iterations `begin..end` of its outermost loop on its buffers and returns a status, 0 on success.
 pub type Kernel = unsafe extern "C" fn(buffers: *const *mut u8, begin: i64, end: i64) -> i32;
 
-/// A kernel on its buffers, with all its iterations.
+/// Call of a kernel with its whole iteration space.
 #[derive(Clone, Copy)]
-pub struct Work {
+pub struct KernelLaunch {
+    /// Kernel to call.
     pub kernel: Kernel,
+    /// Buffers of the kernel.
     pub buffers: *const *mut u8,
+    /// Number of iterations of the outermost loop.
     pub extent: i64,
+    /// Minimum number of iterations that are worth a chunk of their own.
     pub grain: i64,
 }
 
+/// Threads that run one kernel at a time together.
 pub struct ThreadPool {
     workers: Vec<Worker>,
-    /// A thread's pieces of the work at hand that nobody has taken, for each thread.
-    pieces: Arc<[Pieces]>,
+    /// Chunks of the current kernel that have not been started, for each thread.
+    chunks: Arc<[ChunkRange]>,
 }
 
 struct Worker {
@@ -34,43 +39,45 @@ struct Worker {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Mailbox of a worker, with its share of the work. The cell belongs to the worker while the share is `TAKEN`, and to the pool else.
+/// Mailbox of a worker, with its share of the work. The worker owns the cell while the phase is `TAKEN`, otherwise the pool
+/// does.
 struct Mailbox {
     phase: Phase,
-    share: UnsafeCell<Share>,
+    share: UnsafeCell<WorkShare>,
 }
 
-/// There is a share that nobody has begun.
+/// The share has been posted and not been started.
 const POSTED: u32 = 1;
-/// The worker is at it.
+/// The worker is processing the share.
 const TAKEN: u32 = 2;
-/// The worker has done it.
+/// The share is complete, or was withdrawn.
 const DONE: u32 = 3;
 
 #[derive(Clone, Copy)]
-struct Share {
-    /// `None` if the worker is to stop.
-    work: Option<Work>,
-    /// Pieces of the work, and the threads that have some.
+struct WorkShare {
+    /// `None` makes the worker terminate.
+    work: Option<KernelLaunch>,
+    /// Total number of chunks.
     count: u32,
+    /// Number of threads that the chunks are divided among.
     threads: usize,
     status: i32,
 }
 
-/// Pieces for each thread: where one is slower, or its core is taken by somebody else, others do more.
-const PIECES: i64 = 8;
+/// Chunks per thread, for load balancing: if a thread is slow or its core is shared, the others steal from it.
+const CHUNKS: i64 = 8;
 
-/// Pieces that follow each other: the first in the lower half of the number, the one behind the last in the upper half. On a
-/// cache line of its own, as one thread takes most of them.
+/// Range of consecutive chunks: its begin in the lower half of the number, its end (exclusive) in the upper half. Aligned to a
+/// cache line to avoid false sharing, because the owner takes most of them.
 #[repr(align(64))]
-struct Pieces(AtomicU64);
+struct ChunkRange(AtomicU64);
 
-impl Pieces {
+impl ChunkRange {
     fn set(&self, first: u32, end: u32) {
         self.0.store(u64::from(end) << 32 | u64::from(first), Ordering::Relaxed);
     }
 
-    /// Takes the first piece, or the last one: whose pieces they are reads on where it was, and others stay out of its way.
+    /// Takes the first chunk (the owner, for sequential memory accesses) or the last one (threads that steal).
     fn take(&self, is_first: bool) -> Option<u32> {
         let mut both = self.0.load(Ordering::Relaxed);
         loop {
@@ -78,30 +85,29 @@ impl Pieces {
             if first >= end {
                 return None;
             }
-            let (piece, rest) = if is_first { (first, both + 1) } else { (end - 1, both - (1 << 32)) };
-            // Nothing but the piece is handed over by it.
+            let (chunk, rest) = if is_first { (first, both + 1) } else { (end - 1, both - (1 << 32)) };
+            // Relaxed: the exchange publishes no other data.
             match self.0.compare_exchange_weak(both, rest, Ordering::Relaxed, Ordering::Relaxed) {
-                Ok(_) => return Some(piece),
+                Ok(_) => return Some(chunk),
                 Err(now) => both = now,
             }
         }
     }
 }
 
-impl Share {
-    /// Does pieces as long as there are some: a thread's own, then those of others. Returns what the first one that failed
-    /// returned.
+impl WorkShare {
+    /// Runs chunks until none are left: first the thread's own, then those of other threads. Returns the first nonzero status.
     ///
     /// # Safety
     /// As for [`ThreadPool::run`].
-    unsafe fn run(&self, work: Work, pieces: &[Pieces], own: usize) -> i32 {
-        let border = |piece: u32| (i128::from(work.extent) * i128::from(piece) / i128::from(self.count)) as i64;
+    unsafe fn run(&self, work: KernelLaunch, chunks: &[ChunkRange], own: usize) -> i32 {
+        let bound = |chunk: u32| (i128::from(work.extent) * i128::from(chunk) / i128::from(self.count)) as i64;
         let mut status = 0;
-        for turn in 0..self.threads {
-            let whose = (own + turn) % self.threads;
-            while let Some(piece) = pieces[whose].take(turn == 0) {
-                // SAFETY: the caller's.
-                let code = unsafe { (work.kernel)(work.buffers, border(piece), border(piece + 1)) };
+        for offset in 0..self.threads {
+            let owner = (own + offset) % self.threads;
+            while let Some(chunk) = chunks[owner].take(offset == 0) {
+                // SAFETY: guaranteed by the caller.
+                let code = unsafe { (work.kernel)(work.buffers, bound(chunk), bound(chunk + 1)) };
                 status = if status == 0 { code } else { status };
             }
         }
@@ -109,66 +115,66 @@ impl Share {
     }
 }
 
-// SAFETY: the cell is used by one thread at a time, see above; what its pointers lead to is the caller's care, see `run`.
+// SAFETY: the phase gives one thread at a time access to the cell; callers of `run` guarantee that its pointers may be shared.
 unsafe impl Sync for Mailbox {}
 // SAFETY: as above.
 unsafe impl Send for Mailbox {}
 
 impl ThreadPool {
-    /// A pool of as many threads; the first is the one that calls [`ThreadPool::run`]. Workers are kept on the cores that are
-    /// given for them. They look for work for as long as `spin_timeout` before they sleep.
+    /// Builds a pool of `threads` threads, including the one that calls [`ThreadPool::run`]. Worker `i` is pinned to `cores[i]`
+    /// if it exists. Workers poll for work for `spin_timeout` before they sleep.
     pub fn new(name: &str, threads: usize, cores: &[usize], spin_timeout: Duration) -> io::Result<Self> {
-        let pieces = (0..threads.max(1)).map(|_| Pieces(AtomicU64::new(0))).collect();
-        let mut pool = Self { workers: Vec::with_capacity(threads.saturating_sub(1)), pieces };
+        let chunks = (0..threads.max(1)).map(|_| ChunkRange(AtomicU64::new(0))).collect();
+        let mut pool = Self { workers: Vec::with_capacity(threads.saturating_sub(1)), chunks };
         for index in 1..threads {
-            let share = UnsafeCell::new(Share { work: None, count: 0, threads: 0, status: 0 });
+            let share = UnsafeCell::new(WorkShare { work: None, count: 0, threads: 0, status: 0 });
             let mailbox = Arc::new(Mailbox { phase: Phase::new(spin_timeout), share });
-            let (its, pieces, core) = (mailbox.clone(), pool.pieces.clone(), cores.get(index).copied());
+            let (inbox, chunks, core) = (mailbox.clone(), pool.chunks.clone(), cores.get(index).copied());
             let thread = Builder::new().name(format!("{name}.{index}")).spawn(move || {
                 if let Some(core) = core {
                     pin(core);
                 }
-                its.serve(&pieces, index);
+                inbox.serve(&chunks, index);
             });
             pool.workers.push(Worker { mailbox, thread: Some(thread?) });
         }
         Ok(pool)
     }
 
-    /// Runs a kernel, split into pieces that are worth it, which threads take as they are ready for them. Returns what one that
-    /// failed returned. Workers that have not begun when all pieces are taken need not begin: one may take longer to wake up
-    /// than the kernel takes.
+    /// Runs a kernel, split into chunks of at least `grain` iterations that are distributed dynamically. Returns 0 or a nonzero
+    /// status of a chunk. The shares of workers that have not started when all chunks are taken are withdrawn, because waking a
+    /// worker may take longer than the kernel.
     ///
     /// # Safety
     /// The kernel may be called with these buffers and any part of its iterations, by several threads at once.
-    pub unsafe fn run(&mut self, work: Work) -> i32 {
-        let worth = (work.extent / work.grain).max(1);
-        let threads = worth.min(self.workers.len() as i64 + 1);
+    pub unsafe fn run(&mut self, work: KernelLaunch) -> i32 {
+        let max_chunks = (work.extent / work.grain).max(1);
+        let threads = max_chunks.min(self.workers.len() as i64 + 1);
         if threads == 1 {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             return unsafe { (work.kernel)(work.buffers, 0, work.extent) };
         }
-        let count = worth.min(threads * PIECES);
-        for (index, pieces) in (0..threads).zip(&*self.pieces) {
-            pieces.set((count * index / threads) as u32, (count * (index + 1) / threads) as u32);
+        let count = max_chunks.min(threads * CHUNKS);
+        for (index, chunks) in (0..threads).zip(&*self.chunks) {
+            chunks.set((count * index / threads) as u32, (count * (index + 1) / threads) as u32);
         }
-        let share = Share { work: Some(work), count: count as u32, threads: threads as usize, status: 0 };
+        let share = WorkShare { work: Some(work), count: count as u32, threads: threads as usize, status: 0 };
         let workers = &self.workers[..threads as usize - 1];
         for worker in workers {
             // SAFETY: no share of this worker is taken.
-            worker.mailbox.share.with_mut(|place| unsafe { *place = share });
+            worker.mailbox.share.with_mut(|cell| unsafe { *cell = share });
             worker.mailbox.phase.set(POSTED);
         }
-        // SAFETY: the caller's.
-        let own = unsafe { share.run(work, &self.pieces, 0) };
+        // SAFETY: guaranteed by the caller.
+        let own = unsafe { share.run(work, &self.chunks, 0) };
         for worker in workers.iter().rev() {
-            // Nothing is left to do for a worker that has not begun.
-            worker.mailbox.phase.replace(POSTED, DONE);
+            // All chunks are taken: withdraw the share if the worker has not started.
+            worker.mailbox.phase.compare_exchange(POSTED, DONE);
         }
-        // All must be done, whatever some of them returned.
+        // Wait for all workers even after a failure: they use the buffers.
         workers.iter().fold(own, |status, worker| {
             worker.mailbox.phase.wait_for(DONE);
-            // SAFETY: the share is done.
+            // SAFETY: the phase is `DONE`, so the cell is owned by the pool.
             let other = worker.mailbox.share.with(|share| unsafe { (*share).status });
             if status == 0 { other } else { status }
         })
@@ -176,17 +182,17 @@ impl ThreadPool {
 }
 
 impl Mailbox {
-    fn serve(&self, pieces: &[Pieces], own: usize) {
+    fn serve(&self, chunks: &[ChunkRange], own: usize) {
         loop {
             self.phase.wait_for(POSTED);
-            if !self.phase.replace(POSTED, TAKEN) {
+            if !self.phase.compare_exchange(POSTED, TAKEN) {
                 continue;
             }
-            // SAFETY: it is taken, by this thread.
+            // SAFETY: the phase is `TAKEN`, so the cell is owned by this thread.
             let share = self.share.with(|share| unsafe { *share });
             let Some(work) = share.work else { return };
-            // SAFETY: the promise of `run`, whose caller waits for this.
-            let status = unsafe { share.run(work, pieces, own) };
+            // SAFETY: guaranteed by the caller of `run`, which waits for this share.
+            let status = unsafe { share.run(work, chunks, own) };
             // SAFETY: as above.
             self.share.with_mut(|share| unsafe { (*share).status = status });
             self.phase.set(DONE);
@@ -202,7 +208,7 @@ impl Drop for ThreadPool {
             worker.mailbox.phase.set(POSTED);
         }
         for thread in self.workers.iter_mut().filter_map(|worker| worker.thread.take()) {
-            // Workers run kernels only, which cannot panic.
+            // Workers only run kernels, which cannot panic.
             let _ = thread.join();
         }
     }
@@ -213,7 +219,7 @@ mod tests {
     use super::*;
     use std::sync::atomic::AtomicI64;
 
-    /// Adds the numbers of its iterations up, in its only buffer.
+    /// Kernel that adds its iteration numbers to its only buffer.
     unsafe extern "C" fn sum(buffers: *const *mut u8, begin: i64, end: i64) -> i32 {
         // SAFETY: the buffer is an atomic integer.
         let total = unsafe { *buffers };
@@ -226,13 +232,13 @@ mod tests {
     fn sum_of(pool: &mut ThreadPool, extent: i64, grain: i64) -> (i64, i32) {
         let total = AtomicI64::new(0);
         let buffers = [(&raw const total).cast_mut().cast::<u8>()];
-        // SAFETY: the kernel has the buffer that it expects.
-        let status = unsafe { pool.run(Work { kernel: sum, buffers: buffers.as_ptr(), extent, grain }) };
+        // SAFETY: the kernel is called with the buffer that it expects.
+        let status = unsafe { pool.run(KernelLaunch { kernel: sum, buffers: buffers.as_ptr(), extent, grain }) };
         (total.into_inner(), status)
     }
 
     #[test]
-    fn every_iteration_is_done_once() {
+    fn every_iteration_runs_once() {
         for spin_timeout in [Duration::ZERO, Duration::from_micros(20)] {
             for threads in [1, 2, 5] {
                 let mut pool = ThreadPool::new("test", threads, &[], spin_timeout).unwrap();
@@ -246,7 +252,7 @@ mod tests {
         }
     }
 
-    /// Takes long, but for the first share.
+    /// Kernel that sleeps, except in the first chunk.
     unsafe extern "C" fn late(_: *const *mut u8, begin: i64, _: i64) -> i32 {
         if begin > 0 {
             std::thread::sleep(Duration::from_micros(20));
@@ -255,20 +261,21 @@ mod tests {
     }
 
     #[test]
-    fn workers_that_fell_asleep_before_the_caller_woke_up_are_woken() {
-        // Hardly any spin_timeout: the caller sleeps until its worker is done, and the worker sleeps again at once.
+    fn workers_asleep_before_the_caller_wakes_up_are_woken() {
+        // With a tiny spin timeout, the caller sleeps until its worker is done, and the worker sleeps again immediately.
         for _ in 0..1000 {
             let mut pool = ThreadPool::new("test", 2, &[], Duration::from_nanos(1)).unwrap();
-            // Lets the worker start before it is given work.
+            // Let the worker thread start before work is posted.
             std::thread::sleep(Duration::from_micros(20));
             // SAFETY: the kernel has no buffers.
-            let status = unsafe { pool.run(Work { kernel: late, buffers: std::ptr::null(), extent: 2, grain: 1 }) };
+            let status =
+                unsafe { pool.run(KernelLaunch { kernel: late, buffers: std::ptr::null(), extent: 2, grain: 1 }) };
             assert_eq!(status, 0);
         }
     }
 
     #[test]
-    fn a_worker_that_fails_is_heard() {
+    fn the_status_of_a_failed_worker_is_returned() {
         let mut pool = ThreadPool::new("test", 2, &[], Duration::ZERO).unwrap();
         assert_eq!((sum_of(&mut pool, 200, 1).1, sum_of(&mut pool, 20, 1).1), (2, 0));
     }

@@ -1,4 +1,4 @@
-//! One libFuzzer binary for all readers: `DIVI_READER` names the one that is fuzzed.
+//! One libFuzzer binary for all readers: `DIVI_READER` selects the reader.
 
 #![no_main]
 
@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 static READER: LazyLock<&'static Reader> = LazyLock::new(|| {
     let name = std::env::var("DIVI_READER").unwrap_or_default();
-    find(&name).unwrap_or_else(|| panic!("DIVI_READER is '{name}', which is no reader"))
+    find(&name).unwrap_or_else(|| panic!("unknown reader '{name}' in DIVI_READER"))
 });
 
 fuzz_target!(|bytes: &[u8]| {

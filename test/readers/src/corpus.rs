@@ -10,7 +10,7 @@ pub fn folder(reader: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(reader)
 }
 
-/// Returns the files of a reader's corpus with their names, in the order of names.
+/// Returns the files of a reader's corpus with their names, sorted by name.
 pub fn files(reader: &str) -> Vec<(String, Vec<u8>)> {
     let folder = folder(reader);
     let entries = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));

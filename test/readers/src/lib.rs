@@ -1,6 +1,6 @@
-//! Every reader of files that divi has, as functions of bytes, with corpora and mutations: what is fuzzed.
+//! All file readers of divi as functions of bytes, with corpora and mutations for fuzzing.
 //!
-//! Coverage-guided fuzzing (`test/fuzz`), runs of millions of seeded mutants (`divi-mutants`) and the tests share this list.
+//! Shared by coverage-guided fuzzing (`test/fuzz`), runs of millions of seeded mutants (`divi-mutants`) and the tests.
 //! `tools/fuzz` runs the first two.
 
 pub mod corpus;

@@ -1,4 +1,4 @@
-//! Seeded mutants by number: the same seed and number give the same mutant of the same reader.
+//! Seeded mutants by number: the same seed and number give the same mutant and reader.
 
 use crate::{
     corpus,
@@ -7,7 +7,7 @@ use crate::{
     readers::{READERS, Reader},
 };
 
-/// Corpora of some readers.
+/// Corpora of the selected readers.
 pub struct Mutants {
     seed: u64,
     readers: Vec<(&'static Reader, Vec<Original>)>,
@@ -15,7 +15,7 @@ pub struct Mutants {
 }
 
 impl Mutants {
-    /// Reads the corpora of all readers, or of one.
+    /// Loads the corpora of all readers, or of one.
     pub fn new(seed: u64, only: Option<&str>) -> Self {
         let wanted = READERS.iter().filter(|reader| only.is_none_or(|only| only == reader.name));
         let originals = |reader: &Reader| {
@@ -26,11 +26,12 @@ impl Mutants {
         Self { seed, readers, weights }
     }
 
+    /// Returns the selected readers.
     pub fn readers(&self) -> impl Iterator<Item = &'static Reader> {
         self.readers.iter().map(|(reader, _)| *reader)
     }
 
-    /// Returns the mutant of a number, with the index of its reader among [`Self::readers`].
+    /// Returns the mutant with a number, and the index of its reader in [`Self::readers`].
     pub fn get(&self, number: u64) -> (usize, Vec<u8>) {
         let mut random = Random((self.seed << 40) ^ number);
         random.next_u64();

@@ -1,10 +1,11 @@
-//! Reproducible numbers.
+//! Reproducible random numbers.
 
-/// A small generator (SplitMix64): tests need reproducible numbers, not good ones.
+/// SplitMix64 generator: small and reproducible, of sufficient quality for tests.
 #[derive(Clone)]
 pub struct Random(pub u64);
 
 impl Random {
+    /// Returns the next number.
     pub fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -13,21 +14,22 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// Below `bound`, which is not zero.
+    /// Returns a number below `bound`, which must not be zero.
     pub fn below(&mut self, bound: usize) -> usize {
         (self.next_u64() % bound as u64) as usize
     }
 
+    /// Returns a random item of a non-empty slice.
     pub fn choose<'a, T>(&mut self, items: &'a [T]) -> &'a T {
         &items[self.below(items.len())]
     }
 
-    /// One in `n` times.
+    /// Returns true with probability 1 / `n`.
     pub fn one_in(&mut self, n: usize) -> bool {
         self.below(n) == 0
     }
 
-    /// Between `low` and `high`.
+    /// Returns a number between `low` and `high`.
     pub fn between(&mut self, low: f64, high: f64) -> f64 {
         low + (high - low) * (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }

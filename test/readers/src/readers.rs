@@ -1,9 +1,9 @@
-//! The readers. Each returns whether it accepts the bytes; an error is a property that does not hold, which is a bug.
+//! The readers. Each returns whether it accepts the bytes; an error is a violated property, hence a bug.
 
 use crate::mutate::Kind;
 use divi_cost::{
     Model, Profile, System, device, fit,
-    pytorch::{Models, Operators, transfers},
+    pytorch::{NetworkTimes, Operators, transfers},
 };
 use divi_npy::{npy, npz};
 use divi_papers::convert::{Conversion, convert};
@@ -13,11 +13,13 @@ use std::{path::Path, sync::LazyLock};
 
 /// A reader of a format.
 pub struct Reader {
+    /// Name of the format and of its corpus.
     pub name: &'static str,
-    /// Structure that mutations keep.
+    /// Structure that mutations preserve.
     pub kind: Kind,
-    /// Share of mutants, relative to the others'.
+    /// Relative share of mutants.
     pub weight: u64,
+    /// Reads a file; returns true if it is accepted.
     pub read: fn(&[u8]) -> Result<bool, String>,
 }
 
@@ -34,7 +36,7 @@ pub const READERS: &[Reader] = &[
     Reader { name: "problem", kind: Kind::Json, weight: 3, read: problem },
 ];
 
-/// Returns the reader of a name.
+/// Returns the reader with a name.
 pub fn find(name: &str) -> Option<&'static Reader> {
     READERS.iter().find(|reader| reader.name == name)
 }
@@ -43,9 +45,9 @@ fn text(bytes: &[u8]) -> Option<&str> {
     std::str::from_utf8(bytes).ok()
 }
 
-/// The description of a bundle, as if its hash were right, and constants that are made of it.
+/// Reads a bundle's description, assuming a matching hash, and evaluates its computed constants.
 fn bundle(bytes: &[u8]) -> Result<bool, String> {
-    /// Larger constants only take longer.
+    /// Larger constants are skipped: they only take longer.
     const MOST_BYTES: u64 = 1 << 16;
     let Ok(bundle) = Bundle::from_text(bytes) else { return Ok(false) };
     if bundle.validate().is_err() {
@@ -56,11 +58,11 @@ fn bundle(bytes: &[u8]) -> Result<bool, String> {
     bundle.steps.iter().for_each(|step| drop(bundle.step_name(step)));
     for constant in bundle.constants.iter().filter(|constant| constant.bytes <= MOST_BYTES) {
         // Weight files are not read: this folder does not exist.
-        if let Source::Made(expression) = &constant.source
+        if let Source::Evaluated(expression) = &constant.source
             && let Ok(made) = expression.evaluate(Path::new("/nonexistent"))
             && made.len() as u64 != constant.bytes
         {
-            return Err(format!("a constant of {} bytes has {}", constant.bytes, made.len()));
+            return Err(format!("a constant of {} bytes evaluates to {} bytes", constant.bytes, made.len()));
         }
     }
     Ok(true)
@@ -69,14 +71,16 @@ fn bundle(bytes: &[u8]) -> Result<bool, String> {
 fn read_npy(bytes: &[u8]) -> Result<bool, String> {
     let Ok(tensor) = npy::read(bytes) else { return Ok(false) };
     let again = npy::read(&npy::write(tensor.view()));
-    again.map(|_| true).map_err(|error| format!("is not read again: {error}"))
+    again.map(|_| true).map_err(|error| format!("does not round-trip: {error}"))
 }
 
 fn read_npz(bytes: &[u8]) -> Result<bool, String> {
     let Ok(tensors) = npz::read(bytes) else { return Ok(false) };
     let views: Vec<_> = tensors.iter().map(|(name, tensor)| (name.as_str(), tensor.view())).collect();
-    let again = npz::read(&npz::write(&views));
-    again.map(|_| true).map_err(|error| format!("is not read again: {error}"))
+    // Names that are not UTF-8 become longer, possibly too long.
+    let Ok(archive) = npz::write(&views) else { return Ok(true) };
+    let again = npz::read(&archive);
+    again.map(|_| true).map_err(|error| format!("does not round-trip: {error}"))
 }
 
 fn system(bytes: &[u8]) -> Result<bool, String> {
@@ -88,10 +92,10 @@ fn system(bytes: &[u8]) -> Result<bool, String> {
     }
 }
 
-/// Profiles, and tables and cost models that are told apart from them by content.
+/// Reads profiles, tables and cost models, which are distinguished by their contents.
 fn profile(bytes: &[u8]) -> Result<bool, String> {
     let Some(text) = text(bytes) else { return Ok(false) };
-    let mut is_accepted = Model::from_json(text).is_ok() || Models::read(text).is_ok();
+    let mut is_accepted = Model::from_json(text).is_ok() || NetworkTimes::read(text).is_ok();
     if let Ok(links) = transfers::read(text) {
         is_accepted = true;
         links.iter().for_each(|link| drop(link.to_toml("cpu0", "gpu0")));
@@ -105,12 +109,12 @@ fn profile(bytes: &[u8]) -> Result<bool, String> {
         for entry in profile.entries() {
             let _ = fit::Sample::of(entry);
         }
-        Profile::from_json(&profile.to_json()).map_err(|error| format!("is not read again: {error}"))?;
+        Profile::from_json(&profile.to_json()).map_err(|error| format!("does not round-trip: {error}"))?;
     }
     Ok(is_accepted)
 }
 
-/// Problems that plans of the corpus are for.
+/// Problems of the plans in the corpus.
 static PLANNED: LazyLock<Vec<Problem>> = LazyLock::new(|| {
     let texts = [
         include_str!("../corpus/problem/queue.json"),
@@ -121,10 +125,10 @@ static PLANNED: LazyLock<Vec<Problem>> = LazyLock::new(|| {
     texts.iter().map(|text| Problem::read(text).expect("a test reads it")).collect()
 });
 
-/// Plans, and their verification.
+/// Reads and verifies plans.
 fn plan(bytes: &[u8]) -> Result<bool, String> {
     let Some(mut plan) = text(bytes).and_then(|text| Plan::read(text).ok()) else { return Ok(false) };
-    Plan::read(&plan.write()).map_err(|error| format!("is not read again: {error}"))?;
+    Plan::read(&plan.write()).map_err(|error| format!("does not round-trip: {error}"))?;
     for problem in PLANNED.iter() {
         plan.problem = problem.hash();
         let _ = verify(problem, &plan);
@@ -132,7 +136,7 @@ fn plan(bytes: &[u8]) -> Result<bool, String> {
     Ok(true)
 }
 
-/// Problems, and graphs of EfficientMIP.
+/// Reads problems and EfficientMIP graphs.
 fn problem(bytes: &[u8]) -> Result<bool, String> {
     let Some(text) = text(bytes) else { return Ok(false) };
     let converted = convert(text, &Conversion { name: "fuzz".to_owned(), cpus: None, colocate: true });
@@ -140,7 +144,7 @@ fn problem(bytes: &[u8]) -> Result<bool, String> {
     if problem.check_form().is_err() {
         return Ok(false);
     }
-    Problem::read(&problem.write()).map_err(|error| format!("is not read again: {error}"))?;
+    Problem::read(&problem.write()).map_err(|error| format!("does not round-trip: {error}"))?;
     for objective in [Objective::Latency, Objective::Batch, Objective::Pipeline] {
         let _ = problem.check_for(objective);
     }
@@ -153,7 +157,7 @@ mod model {
     use melior::{Context, ir::operation::OperationLike};
     use std::cell::RefCell;
 
-    /// Contexts keep types and attributes of all models: they are made anew after so many.
+    /// Number of models per context: a context keeps the types and attributes of all its models.
     const MODELS_A_CONTEXT: usize = 500;
 
     thread_local! {
@@ -174,7 +178,7 @@ mod model {
         let handler = context.attach_diagnostic_handler(|_| true);
         let outcome = match import(context, &source, &Options::default()) {
             Ok((module, _)) => {
-                // The verifier may refuse what import accepts; it must not crash.
+                // The verifier may reject an imported module, but must not crash.
                 let _ = module.as_operation().verify();
                 Ok(true)
             }

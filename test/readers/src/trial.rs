@@ -1,4 +1,4 @@
-//! One run of a reader within limits.
+//! Runs of readers with limits on time and memory.
 
 use crate::{memory::measure_heap, readers::Reader};
 use std::{
@@ -6,21 +6,24 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Heap that a reader may take whatever the file.
+/// Heap limit independent of the file size.
 const BASE_BYTES: u64 = 64 << 20;
-/// Heap that it may take for each byte of the file.
+/// Additional heap limit per byte of the file.
 const BYTES_A_BYTE: u64 = 40;
-/// Time that a reader may take for a small file, on a busy machine.
+/// Time limit for a small file, generous for a loaded machine.
 pub const LIMIT: Duration = Duration::from_secs(20);
 
-/// Outcome of a run that found nothing wrong.
+/// Result of a run without findings.
 pub struct Trial {
+    /// True if the reader accepted the file.
     pub is_accepted: bool,
+    /// Peak heap of the run.
     pub heap_bytes: u64,
+    /// Duration of the run.
     pub elapsed: Duration,
 }
 
-/// Runs a reader. The error says what must not happen: a panic, too much memory or time, a property that does not hold.
+/// Runs a reader. Returns an error on a panic, on excessive memory or time, or on a violated property.
 ///
 /// Heap is only counted if the program's allocator is [`crate::memory::CountingAllocator`].
 pub fn run(reader: &Reader, bytes: &[u8]) -> Result<Trial, String> {
@@ -39,5 +42,5 @@ pub fn run(reader: &Reader, bytes: &[u8]) -> Result<Trial, String> {
 
 fn message(panic: &(dyn std::any::Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a message")
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message")
 }

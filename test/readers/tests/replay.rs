@@ -1,4 +1,4 @@
-//! The corpora, and a few thousand mutants of them with a fixed seed: the short version of `tools/fuzz`.
+//! Replays the corpora and a few thousand mutants with a fixed seed: a short version of `tools/fuzz`.
 #![cfg(test)]
 
 use divi_readers::{READERS, corpus, memory::CountingAllocator, mutants::Mutants, trial};
@@ -6,12 +6,12 @@ use divi_readers::{READERS, corpus, memory::CountingAllocator, mutants::Mutants,
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
 
-/// Mutants of each reader.
+/// Number of mutants per reader.
 const MUTANTS: u64 = 400;
-/// Largest file of a corpus, which the repository keeps.
+/// Maximum size of a corpus file, as they are kept in the repository.
 const MOST_BYTES: usize = 4096;
 
-/// Files whose names begin with `bad-` are refused: they have led to bugs that are fixed.
+/// Files whose names begin with `bad-` must be rejected: they reproduce fixed bugs.
 #[test]
 fn corpora_are_read() {
     for reader in READERS {
@@ -26,7 +26,7 @@ fn corpora_are_read() {
 }
 
 #[test]
-fn mutants_are_accepted_or_refused() {
+fn mutants_are_accepted_or_rejected() {
     for reader in READERS {
         let mutants = Mutants::new(1, Some(reader.name));
         let mut accepted = 0;
@@ -38,6 +38,10 @@ fn mutants_are_accepted_or_refused() {
             accepted += u64::from(trial.is_accepted);
         }
         println!("{}: {accepted} of {MUTANTS} are accepted", reader.name);
-        assert!((1..MUTANTS).contains(&accepted), "{}: {accepted} accepted: too weak or too strong", reader.name);
+        assert!(
+            (1..MUTANTS).contains(&accepted),
+            "{}: {accepted} accepted: mutations are too weak or too strong",
+            reader.name
+        );
     }
 }

@@ -1,7 +1,7 @@
-//! `divi-compute`: compiles models and runs them, many in one process. For tests that compare with other runtimes.
+//! `divi-compute`: compiles and runs many models in one process, for tests that compare with other runtimes.
 //!
-//! Each line of standard input is the path of a model, of its inputs (`.npz`) and of its outputs (`.npz`), with tabs between
-//! them; the answer is a line: `ok`, or `refused` or `failed` and the reason. Models are compiled for one CPU device.
+//! Each line of standard input has the paths of a model, of its inputs (`.npz`) and of its outputs (`.npz`), separated by
+//! tabs. The response is a line: `ok`, or `refused` or `failed` with the reason. Models are compiled for one CPU device.
 
 use divi_codegen::error::BUG;
 use divi_npy::npz;
@@ -17,9 +17,9 @@ use std::{
 const ONE_DEVICE: &str = "[[device]]\nid = \"cpu0\"\nkind = \"cpu\"\nmemory = \"4 GiB\"\nthreads = 1\n";
 
 enum Failure {
-    /// divi says that it cannot compile the model.
+    /// divi reports that it cannot compile the model.
     Refused(String),
-    /// A fault of divi.
+    /// A bug of divi.
     Failed(String),
 }
 
@@ -29,7 +29,7 @@ fn main() -> io::Result<()> {
     fs::create_dir_all(&folder)?;
     let system = folder.join("system.toml");
     fs::write(&system, ONE_DEVICE)?;
-    let settings = Settings::single(system.to_str().expect("the folder has a plain name"));
+    let settings = Settings::single(system.to_str().expect("the folder's name is UTF-8"));
     for line in io::stdin().lines() {
         let line = line?;
         let paths: Vec<&Path> = line.split('\t').map(Path::new).collect();
@@ -46,7 +46,7 @@ fn main() -> io::Result<()> {
 }
 
 fn compute(model: &Path, inputs: &Path, outputs: &Path, folder: &Path, settings: &Settings) -> Result<(), Failure> {
-    // A context remembers what was made in it.
+    // A new context for each model: contexts keep all types and attributes.
     let context = divi_test::context();
     let imported = divi_test::import_file(&context, model, Options::default());
     let (module, _) = imported.map_err(|error| Failure::Refused(error.to_string()))?;
@@ -69,5 +69,6 @@ fn compute(model: &Path, inputs: &Path, outputs: &Path, folder: &Path, settings:
         .collect();
     let computed = runtime.run(&named).map_err(failed)?;
     let views: Vec<_> = computed.iter().map(|(name, tensor)| (name.as_str(), tensor.view())).collect();
-    fs::write(outputs, npz::write(&views)).map_err(|error| Failure::Failed(error.to_string()))
+    let archive = npz::write(&views).map_err(Failure::Failed)?;
+    fs::write(outputs, archive).map_err(|error| Failure::Failed(error.to_string()))
 }

@@ -1,5 +1,5 @@
-"""Checks every model of a folder with onnx.checker. Usage: check.py FOLDER. Prints a line for each that is refused: its name,
-a tab, and why."""
+"""Checks every model of a folder with onnx.checker. Usage: check.py FOLDER. Prints a line for each rejected model: its name,
+a tab, and the reason."""
 
 import concurrent.futures
 import pathlib
@@ -11,7 +11,7 @@ import onnx
 def problem(path):
     model = onnx.load(path, load_external_data=False)
     for tensor in model.graph.initializer:
-        # The checker wants files to be there, which those of large models are not.
+        # The checker requires external files, which are missing for large models.
         if tensor.data_location == onnx.TensorProto.EXTERNAL:
             del tensor.external_data[:]
             tensor.data_location = onnx.TensorProto.DEFAULT

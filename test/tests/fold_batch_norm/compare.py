@@ -1,7 +1,7 @@
-"""Runs pairs of models on the same random inputs and prints how far their outputs are apart.
+"""Runs pairs of models on the same random inputs and prints the errors of their outputs.
 
-Usage: compare.py FOLDER. FOLDER has N-unfolded.onnx and N-folded.onnx for N from 0 on. Prints a line a pair: the largest
-difference, as a share of the largest output.
+Usage: compare.py FOLDER. FOLDER has N-unfolded.onnx and N-folded.onnx for N from 0 on. Prints a line per pair: the largest
+difference relative to the largest output.
 """
 
 import sys
@@ -13,7 +13,7 @@ import onnxruntime
 
 def run(path, inputs):
     options = onnxruntime.SessionOptions()
-    # ONNX Runtime would fold by itself.
+    # Prevents ONNX Runtime from folding by itself.
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.intra_op_num_threads = 1
     session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])

@@ -1,21 +1,21 @@
-//! Ways to look at functions and clusters.
+//! Inspection of functions and clusters.
 
 use divi_dialect::{Operation, Value, attr};
 use melior::ir::Module;
 use std::collections::BTreeMap;
 
-/// The operations of the module's functions, in order, without what is inside clusters.
+/// Returns the operations of the module's functions in order, without the contents of clusters.
 pub(crate) fn body<'m>(module: &'m Module<'_>) -> Vec<Operation<'m>> {
     let functions = Operation::from(module).children().into_iter().filter(|operation| operation.name() == "func.func");
     functions.flat_map(operations_below).collect()
 }
 
-/// The operations in the blocks of an operation.
+/// Returns the operations in the blocks of an operation.
 pub(crate) fn operations_below(operation: Operation<'_>) -> Vec<Operation<'_>> {
     operation.children()
 }
 
-/// Whether an operation is work for a device.
+/// Returns true if an operation is a task for a device.
 pub(crate) fn is_task(operation: Operation<'_>) -> bool {
     !matches!(
         divi_test::operation_name(operation),
@@ -23,7 +23,7 @@ pub(crate) fn is_task(operation: Operation<'_>) -> bool {
     )
 }
 
-/// What a task is: the kind of a cluster, the name of an operator.
+/// Returns the kind of a cluster, or the name of an operator.
 pub(crate) fn kind(operation: Operation<'_>) -> &str {
     match divi_test::operation_name(operation) {
         "divi.cluster" => string(operation, "kind").expect("a cluster has a kind"),
@@ -31,7 +31,7 @@ pub(crate) fn kind(operation: Operation<'_>) -> &str {
     }
 }
 
-/// How many tasks there are of each kind.
+/// Counts the tasks of each kind.
 pub(crate) fn kinds<'m>(module: &'m Module<'_>) -> BTreeMap<&'m str, usize> {
     let mut counts = BTreeMap::new();
     for task in body(module).into_iter().filter(|&operation| is_task(operation)) {
@@ -44,12 +44,12 @@ pub(crate) fn string<'m>(operation: Operation<'m>, name: &str) -> Option<&'m str
     operation.attribute(name).and_then(attr::as_string)
 }
 
-/// The node that an operator was.
+/// Returns the name of the node that an operator was imported from.
 pub(crate) fn node_name(operation: Operation<'_>) -> &str {
     string(operation, "onnx_node_name").unwrap_or_default()
 }
 
-/// `divi.members`
+/// Returns `divi.members`.
 pub(crate) fn members(cluster: Operation<'_>) -> Vec<&str> {
     cluster.get(attr::MEMBERS).expect("a cluster has members")
 }
@@ -58,13 +58,13 @@ pub(crate) fn operands(operation: Operation<'_>) -> Vec<Value<'_>> {
     operation.operands()
 }
 
-/// The operation that computes a value; `None` for arguments.
+/// Returns the operation that defines a value; `None` for arguments.
 pub(crate) fn producer(value: Value<'_>) -> Option<Operation<'_>> {
-    value.definer()
+    value.defining_op()
 }
 
-/// What a function computes, as sorted lines that do not depend on the order of its operations: each has an operator with
-/// its attributes and says where its operands come from.
+/// Returns a representation of a function that is independent of the order of its operations: sorted lines, each with an
+/// operator, its attributes and the definitions of its operands.
 pub(crate) fn canonical(module: &Module<'_>) -> Vec<String> {
     let mut lines: Vec<_> = body(module)
         .into_iter()
@@ -80,7 +80,7 @@ pub(crate) fn canonical(module: &Module<'_>) -> Vec<String> {
 
 fn source(value: Value<'_>) -> String {
     let Some(owner) = producer(value) else {
-        return format!("argument {}", value.argument_number().expect("a value that is no result is an argument"));
+        return format!("argument {}", value.argument_number().expect("a value is a result or an argument"));
     };
     match divi_test::operation_name(owner) {
         name @ ("onnx.Constant" | "onnx.NoValue") => format!("{name} {}", attributes(owner)),

@@ -1,4 +1,4 @@
-//! What holds of every fused function, on random ones. `DIVI_SEED=7` tries others, `DIVI_GRAPHS=10000` more.
+//! Invariants of fusion on random functions. `DIVI_SEED=7` selects others, `DIVI_GRAPHS=10000` more.
 
 use super::{
     inspect::{body, canonical, is_task, kind, members, node_name, operands, operations_below, producer, string},
@@ -37,7 +37,7 @@ fn random_graphs() {
         let module = divi_test::parse(&context, text.as_bytes()).unwrap_or_else(|error| panic!("{error}\n{text}"));
         let failure = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| check(&context, &module, &options)));
         if let Err(panic) = failure {
-            eprintln!("with seed {seed} and {options:?}:\n{text}");
+            eprintln!("seed {seed}, {options:?}:\n{text}");
             std::panic::resume_unwind(panic);
         }
         let module = divi_test::parse(&context, text.as_bytes()).unwrap();
@@ -57,7 +57,7 @@ fn random_graphs() {
         "scale_softmax",
         "elementwise",
     ] {
-        assert!(kinds.contains_key(expected), "no graph has a {expected}: {kinds:?}");
+        assert!(kinds.contains_key(expected), "no graph has a cluster {expected}: {kinds:?}");
     }
 }
 
@@ -65,7 +65,7 @@ fn clusters<'m>(module: &'m Module<'_>) -> Vec<Operation<'m>> {
     body(module).into_iter().filter(|&operation| divi_test::operation_name(operation) == "divi.cluster").collect()
 }
 
-/// The operators of a cluster.
+/// Returns the operators of a cluster.
 fn inside(cluster: Operation<'_>) -> Vec<Operation<'_>> {
     operations_below(cluster).into_iter().filter(|&operation| is_task(operation)).collect()
 }
@@ -81,13 +81,13 @@ fn check(context: &melior::Context, module: &Module<'_>, options: &Options) {
     let counts = fuse(root, options);
     divi_test::verify(context, module).unwrap_or_else(|messages| panic!("{messages}"));
 
-    nothing_is_lost(module, &graph);
+    check_members(module, &graph);
     for cluster in clusters(module) {
         graph.check_convex(&members(cluster).into_iter().collect());
         check_options(cluster, options);
         check_pins(cluster);
     }
-    nothing_waits(module);
+    check_levels(module);
     let tasks = body(module).into_iter().filter(|&operation| is_task(operation)).count() as u64;
     assert_eq!((counts.num_tasks_before, counts.num_tasks_after), (graph.order.len() as u64, tasks));
 
@@ -98,11 +98,11 @@ fn check(context: &melior::Context, module: &Module<'_>, options: &Options) {
 
     assert_eq!(inline_clusters(root), counts.clusters());
     divi_test::verify(context, module).unwrap_or_else(|messages| panic!("{messages}"));
-    assert_eq!(canonical(module), before, "inlining does not give the function back");
+    assert_eq!(canonical(module), before, "inlining does not restore the function");
 }
 
-/// Every operator is in the function once, alone or in a cluster, and clusters name their members.
-fn nothing_is_lost(module: &Module<'_>, graph: &Graph<'_>) {
+/// Checks that every operator occurs exactly once, alone or in a cluster, and that clusters list their members.
+fn check_members(module: &Module<'_>, graph: &Graph<'_>) {
     let mut names = vec![];
     for task in body(module).into_iter().filter(|&operation| is_task(operation)) {
         if divi_test::operation_name(task) == "divi.cluster" {
@@ -124,24 +124,24 @@ fn check_options(cluster: Operation<'_>, options: &Options) {
     assert!(options.max_cluster_ops.is_none_or(|max| work <= max), "{} has {work} operators", kind(cluster));
     let anchored = ["conv", "gemm", "matmul"].iter().any(|anchor| kind(cluster).starts_with(anchor));
     match options.level {
-        Level::None => panic!("there is a cluster"),
-        Level::Conv => assert!(anchored, "there is a {}", kind(cluster)),
+        Level::None => panic!("unexpected cluster"),
+        Level::Conv => assert!(anchored, "unexpected cluster {}", kind(cluster)),
         Level::Full => {}
     }
 }
 
-/// A cluster is pinned as all of its members are, views excepted.
+/// Checks that a cluster has the pin of all its members, except views.
 fn check_pins(cluster: Operation<'_>) {
     let pin = |operation| divi_test::attribute(operation, "divi.pin");
     for member in inside(cluster) {
         let agrees = pin(member) == pin(cluster) || is_view(member) && pin(member).is_none();
-        assert!(agrees, "{} in {} is pinned elsewhere", node_name(member), kind(cluster));
+        assert!(agrees, "{} in {} has another pin", node_name(member), kind(cluster));
     }
 }
 
-/// No task waits for an operand that only its later members read: the longest path to it, in tasks, is no longer than
-/// that to what the first members read.
-fn nothing_waits(module: &Module<'_>) {
+/// Checks that fusion delays no task: the longest path, in tasks, to any operand of a cluster is at most the one to the
+/// operands of its first member.
+fn check_levels(module: &Module<'_>) {
     let mut levels = HashMap::<Operation<'_>, u32>::new();
     for task in body(module).into_iter().filter(|&operation| is_task(operation)) {
         let level_of = |value| producer(value).and_then(|owner| levels.get(&owner).copied()).unwrap_or(0);
@@ -160,20 +160,20 @@ fn nothing_waits(module: &Module<'_>) {
     }
 }
 
-/// The latest of the cluster's operands that a member reads, itself or through views.
+/// Returns the highest level of the cluster's operands that a member reads, directly or through views.
 fn read_before(member: Operation<'_>, outer: &[u32]) -> u32 {
     operands(member)
         .into_iter()
         .map(|value| match producer(value) {
             Some(owner) if is_task(owner) => read_before(owner, outer),
             Some(_) => 0,
-            None => outer[value.argument_number().expect("a value that is no result is an argument")],
+            None => outer[value.argument_number().expect("a value is a result or an argument")],
         })
         .max()
         .unwrap_or(0)
 }
 
-/// Who reads whom, by the names of nodes.
+/// Dependences between nodes, by name.
 struct Graph<'a> {
     order: Vec<&'a str>,
     operands: BTreeMap<&'a str, Vec<&'a str>>,
@@ -189,13 +189,16 @@ impl<'m> Graph<'m> {
         Self { order: tasks.iter().map(|&task| node_name(task)).collect(), operands: tasks.iter().map(reads).collect() }
     }
 
-    /// No path leads out of the members and in again.
+    /// Checks that no path leaves the members and enters them again.
     fn check_convex(&self, members: &BTreeSet<&str>) {
         let mut behind = BTreeSet::new();
         for &node in &self.order {
             let mut reads = self.operands[node].iter();
             if members.contains(node) {
-                assert!(!reads.any(|operand| behind.contains(operand)), "{node} reads what comes of its own cluster");
+                assert!(
+                    !reads.any(|operand| behind.contains(operand)),
+                    "{node} depends on its own cluster from outside"
+                );
             } else if reads.any(|operand| members.contains(operand) || behind.contains(operand)) {
                 behind.insert(node);
             }

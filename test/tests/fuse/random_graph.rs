@@ -1,4 +1,4 @@
-//! Random functions, as text: convolutions, products, activations spelled out, branches, views, pins.
+//! Random functions as text: convolutions, products, decomposed activations, branches, views, pins.
 
 use divi_test::random::Random;
 use std::fmt::Write;
@@ -17,11 +17,11 @@ pub(crate) struct Generator<'a> {
     text: String,
     values: Vec<Value>,
     nodes: usize,
-    /// One in so many operators is pinned, on one of two devices; 0 for none.
+    /// One in this many operators is pinned to one of two devices; 0 for none.
     pinned_one_in: usize,
 }
 
-/// A module with a function of about `size` operators.
+/// Generates a module with a function of about `size` operators.
 pub(crate) fn random_module(random: &mut Random, size: usize) -> String {
     let pinned_one_in = *random.choose(&[0, 0, 2, 10]);
     let mut generator = Generator { random, text: String::new(), values: vec![], nodes: 0, pinned_one_in };
@@ -57,7 +57,7 @@ const CONSTANTS: &str = r"
 ";
 
 impl Generator<'_> {
-    /// One operator, or a few that belong together.
+    /// Adds one operator, or a few that belong together.
     fn step(&mut self) {
         let x = self.pick();
         let shape = self.values[x].shape;
@@ -172,7 +172,7 @@ impl Generator<'_> {
         self.values.len() - 1
     }
 
-    /// The newest value most of the time, so that there are chains, and otherwise any, rather a late one.
+    /// Picks the newest value with probability 2/3, to create chains, and otherwise any value, preferably a recent one.
     fn pick(&mut self) -> usize {
         let count = self.values.len();
         if self.random.one_in(3) {
@@ -204,7 +204,7 @@ impl Generator<'_> {
         self.values.push(Value { name: format!("%n{node}"), shape, readers: 0 });
     }
 
-    /// The function returns what nobody reads, and something that somebody does.
+    /// Returns all unused values of the function, and one other.
     fn finish(self) -> String {
         let extra = self.random.below(self.values.len());
         let computed = self.values.iter().enumerate().filter(|(_, value)| value.name.starts_with("%n"));

@@ -1,4 +1,4 @@
-//! Types that no tensor has, and constants whose bytes are not what they should be or not where they should be.
+//! Invalid tensor types, and constants whose data is invalid or misplaced.
 
 use super::suite::*;
 use divi_onnx::DType;
@@ -13,10 +13,10 @@ use std::path::PathBuf;
 fn types_and_constants() {
     let mut suite = Suite::new("constants");
     let input = |dtype: DType, dims: &[i64]| graph(vec![value("x", dtype, dims)], vec![], vec![relu("x", "y")], &["y"]);
-    // Unknown dimensions, as older exporters write them.
+    // Unknown dimensions as written by older exporters.
     suite.graph("a negative dimension", input(DType::F32, &[2, -1]), Imported);
-    suite.graph("the least dimension", input(DType::F32, &[i64::MIN]), Imported);
-    suite.graph("a shape without a size", input(DType::F32, &[HUGE, HUGE]), Refused(&["input 'x'"]));
+    suite.graph("the smallest dimension", input(DType::F32, &[i64::MIN]), Imported);
+    suite.graph("a shape whose size overflows", input(DType::F32, &[HUGE, HUGE]), Refused(&["input 'x'"]));
     suite.graph("a huge dimension", input(DType::F32, &[HUGE]), Either);
     suite.graph("a huge empty shape", input(DType::F32, &[HUGE, 0, HUGE]), Either);
     let mut foreign = input(DType::F32, &[2]);
@@ -44,13 +44,13 @@ fn types_and_constants() {
         ("a negative dimension", w(DType::F32, &[-2], 8)),
         ("a huge dimension", w(DType::F32, &[HUGE], 8)),
         ("dimensions that overflow", w(DType::F32, &[HUGE, HUGE], 8)),
-        ("dimensions that overflow to what is there", w(DType::F32, &[1 << 32, 1 << 32], 0)),
+        ("dimensions that overflow to the actual size", w(DType::F32, &[1 << 32, 1 << 32], 0)),
         ("an unknown type", TensorProto { data_type: 99, ..w(DType::F32, &[2], 8) }),
         ("no type", TensorProto { data_type: 0, ..w(DType::F32, &[2], 8) }),
         ("segments", TensorProto { has_segment: true, ..w(DType::F32, &[2], 8) }),
         ("strings in bytes", w(DType::String, &[2], 8)),
     ] {
-        // Segments are not written back, so that model is whole again.
+        // Segments are not serialized by this writer, so the model is valid again.
         let expected = if what == "segments" { Imported } else { Refused(&["initializer 'w'"]) };
         suite.graph(what, constant(tensor), expected);
     }
@@ -64,7 +64,7 @@ fn types_and_constants() {
         suite.graph("strings", constant(words), Imported);
     }
     let latin = TensorProto { raw_data: None, string_data: vec![vec![0xff].into()], ..w(DType::String, &[1], 0) };
-    suite.graph("strings that are no text", constant(latin), Refused(&["'w'", "UTF-8"]));
+    suite.graph("strings that are not UTF-8", constant(latin), Refused(&["'w'", "UTF-8"]));
 
     let sparse = |dims: &[i64], values: TensorProto, indices: TensorProto| GraphProto {
         sparse_initializer: vec![SparseTensorProto {
@@ -76,7 +76,7 @@ fn types_and_constants() {
     };
     suite.graph("a sparse constant", sparse(&[4], w(DType::F32, &[1], 4), integers("", &[3])), Imported);
     for (what, dims, index) in [
-        ("a sparse constant without end", LARGE, 3),
+        ("a huge sparse constant", LARGE, 3),
         ("a sparse constant of negative size", -4, 3),
         ("a sparse index out of range", 4, 4),
         ("a sparse index below zero", 4, -1),
@@ -109,8 +109,8 @@ fn external_data() {
         };
         graph(x(), vec![tensor], vec![relu("x", "y"), node("Identity", &["w"], &["z"])], &["y", "z"])
     };
-    suite.graph("weights beside", external(&[4], vec![entry("location", "weights.bin")]), Imported);
-    suite.graph("weights that are not there", external(&[4], vec![entry("location", "later.bin")]), Imported);
+    suite.graph("weights in the same folder", external(&[4], vec![entry("location", "weights.bin")]), Imported);
+    suite.graph("weights in a missing file", external(&[4], vec![entry("location", "later.bin")]), Imported);
     let absolute = folder.join("secret.bin").display().to_string();
     for location in [
         "../secret.bin",
@@ -127,7 +127,7 @@ fn external_data() {
         let graph = external(&[4], vec![entry("location", location)]);
         suite.graph(&format!("weights at '{location}'"), graph, Refused(&["initializer 'w'", "folder"]));
     }
-    suite.graph("weights nowhere", external(&[4], vec![]), Refused(&["initializer 'w'", "location"]));
+    suite.graph("weights without a location", external(&[4], vec![]), Refused(&["initializer 'w'", "location"]));
     let at = |offset: &str, length: &str| {
         vec![entry("location", "weights.bin"), entry("offset", offset), entry("length", length)]
     };

@@ -1,4 +1,4 @@
-//! Files and graphs that are damaged, tangled or large.
+//! Damaged, malformed and large files and graphs.
 
 use super::suite::*;
 use divi_onnx::{Attr, DType};
@@ -26,7 +26,7 @@ fn files() {
     let twice = ModelProto { opset_import: vec![opset.clone(), opset], ..good() };
     suite.model("an opset twice", &twice, Refused(&["twice"]));
     suite.graph("an empty graph", GraphProto::default(), Either);
-    // Groups and unknown fields, nested as deep as the file allows.
+    // Groups and unknown fields, nested as deeply as the file allows.
     suite.bytes("nested groups", vec![0x1b; 1 << 20], Refused(&["not an ONNX model"]));
     let mut nested = vec![];
     for _ in 0..10_000 {
@@ -36,7 +36,7 @@ fn files() {
         nested = outer;
     }
     suite.bytes("nested messages", nested, Refused(&["hostile.onnx"]));
-    // One number at a time instead of packed, as old writers did.
+    // One number per field instead of packed, as written by old exporters.
     let chunk = |number: u8, content: &[u8]| [&[number << 3 | 2][..], &varint(content.len() as u64), content].concat();
     let mut tensor = [&[0x08][..], &varint(300_000), &[0x10, 0x07], &chunk(8, b"w")].concat();
     tensor.extend([0x38, 0x05].repeat(300_000));
@@ -51,7 +51,7 @@ fn graphs() {
     let cycle = vec![node("Add", &["x", "b"], &["a"]), relu("a", "b")];
     suite.graph("a cycle", graph(x(), vec![], cycle, &["b"]), Refused(&["cycle", "node_a"]));
     let own = vec![node("Add", &["x", "a"], &["a"])];
-    suite.graph("a node that needs itself", graph(x(), vec![], own, &["a"]), Refused(&["cycle", "node_a"]));
+    suite.graph("a node that reads its own result", graph(x(), vec![], own, &["a"]), Refused(&["cycle", "node_a"]));
     let doubled = vec![relu("x", "y"), NodeProto { name: Some("second".into()), ..relu("x", "y") }];
     suite.graph("a value twice", graph(x(), vec![], doubled, &["y"]), Refused(&["'y'", "second"]));
     let both = vec![node("Split", &["x"], &["y", "y"])];

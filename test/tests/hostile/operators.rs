@@ -1,4 +1,4 @@
-//! Operators whose attributes or operands are absurd.
+//! Operators with invalid or extreme attributes and operands.
 
 use super::suite::*;
 use divi_onnx::{Attr, DType};
@@ -61,8 +61,8 @@ fn attributes() {
         s: text,
         ..Default::default()
     });
-    suite.node("an attribute that is no text", latin, Refused(&["culprit", "UTF-8"]));
-    // Attributes that inference does not need must be of their kind all the same, or they would be lost.
+    suite.node("an attribute that is not UTF-8", latin, Refused(&["culprit", "UTF-8"]));
+    // Attributes that inference does not use must have the right kind too; otherwise they would be lost.
     for (what, operator) in [
         ("Gemm", Operator::new("Gemm").float(&[2, 3]).float(&[3, 4]).list("alpha", &[1])),
         ("LeakyRelu", Operator::new("LeakyRelu").float(&[2]).attr("alpha", Attr::Int(1))),
@@ -106,83 +106,86 @@ fn operands() {
         ("MatMul of shapes that differ", new("MatMul").float(&[2, 3]).float(&[4, 5])),
         ("MatMul of scalars", new("MatMul").float(&[]).float(&[])),
         ("MaxPool without a kernel", new("MaxPool").float(&[1, 1, 4, 4])),
-        ("MaxPool of nothing", new("MaxPool").float(&[1, 1, 4, 4]).list("kernel_shape", &[0, 0])),
-        ("MaxPool of less", new("MaxPool").float(&[1, 1, 4, 4]).list("kernel_shape", &[-1, -1])),
-        ("AveragePool of too much", new("AveragePool").float(&[1, 1, 4, 4]).list("kernel_shape", &[9, 9])),
+        ("MaxPool with an empty kernel", new("MaxPool").float(&[1, 1, 4, 4]).list("kernel_shape", &[0, 0])),
+        ("MaxPool with a negative kernel", new("MaxPool").float(&[1, 1, 4, 4]).list("kernel_shape", &[-1, -1])),
+        ("AveragePool with a kernel too large", new("AveragePool").float(&[1, 1, 4, 4]).list("kernel_shape", &[9, 9])),
         ("Reshape to more", new("Reshape").float(&[2, 3]).ints(&[7])),
-        ("Reshape to what overflows", new("Reshape").float(&[2, 3]).ints(&[HUGE, HUGE])),
+        ("Reshape to a size that overflows", new("Reshape").float(&[2, 3]).ints(&[HUGE, HUGE])),
         ("Reshape to two unknowns", new("Reshape").float(&[2, 3]).ints(&[-1, -1])),
-        ("Reshape to less than nothing", new("Reshape").float(&[2, 3]).ints(&[-2, 3])),
+        ("Reshape to a negative size", new("Reshape").float(&[2, 3]).ints(&[-2, 3])),
         ("Reshape that copies too far", new("Reshape").float(&[6]).ints(&[6, 0])),
         ("Reshape that does not divide", new("Reshape").float(&[2, 3]).ints(&[4, -1])),
-        ("Expand to what does not fit", new("Expand").float(&[2, 3]).ints(&[4, 5])),
-        ("Expand to less than nothing", new("Expand").float(&[1]).ints(&[-5])),
-        ("ConstantOfShape of less than nothing", new("ConstantOfShape").ints(&[-1])),
+        ("Expand to an incompatible shape", new("Expand").float(&[2, 3]).ints(&[4, 5])),
+        ("Expand to a negative size", new("Expand").float(&[1]).ints(&[-5])),
+        ("ConstantOfShape of a negative size", new("ConstantOfShape").ints(&[-1])),
         ("ConstantOfShape that overflows", new("ConstantOfShape").ints(&[HUGE, HUGE])),
         ("Tile that overflows", new("Tile").float(&[LARGE]).ints(&[LARGE])),
         ("Tile of another rank", new("Tile").float(&[2]).ints(&[2, 2])),
         ("Tile backwards", new("Tile").float(&[2]).ints(&[-1])),
-        ("Split into what is not there", new("Split").float(&[6]).ints(&[4, 4]).results(2)),
-        ("Split into less than nothing", new("Split").float(&[6]).ints(&[7, -1]).results(2)),
-        ("Split into what overflows", new("Split").float(&[6]).ints(&[i64::MAX, i64::MAX]).results(2)),
-        ("Split on no axis", new("Split").float(&[6]).ints(&[3, 3]).attr("axis", Attr::Int(1)).results(2)),
-        ("Concat on no axis", new("Concat").float(&[2]).float(&[2]).attr("axis", Attr::Int(99))),
+        ("Split into too much", new("Split").float(&[6]).ints(&[4, 4]).results(2)),
+        ("Split into a negative size", new("Split").float(&[6]).ints(&[7, -1]).results(2)),
+        ("Split into sizes that overflow", new("Split").float(&[6]).ints(&[i64::MAX, i64::MAX]).results(2)),
+        ("Split on an invalid axis", new("Split").float(&[6]).ints(&[3, 3]).attr("axis", Attr::Int(1)).results(2)),
+        ("Concat on an invalid axis", new("Concat").float(&[2]).float(&[2]).attr("axis", Attr::Int(99))),
         ("Concat without an axis", new("Concat").float(&[2]).float(&[2])),
         ("Concat of nothing", new("Concat").attr("axis", Attr::Int(0))),
         ("Concat of shapes that differ", new("Concat").float(&[2, 3]).float(&[2, 4]).attr("axis", Attr::Int(0))),
         ("Concat that overflows", new("Concat").float(&[i64::MAX]).float(&[i64::MAX]).attr("axis", Attr::Int(0))),
-        ("Gather on no axis", new("Gather").float(&[2]).ints(&[0]).attr("axis", Attr::Int(i64::MIN))),
+        ("Gather on an invalid axis", new("Gather").float(&[2]).ints(&[0]).attr("axis", Attr::Int(i64::MIN))),
         ("Transpose of another rank", new("Transpose").float(&[2, 3]).list("perm", &[0])),
         ("Transpose of an axis twice", new("Transpose").float(&[2, 3]).list("perm", &[0, 0])),
         ("Transpose of no axis", new("Transpose").float(&[2, 3]).list("perm", &[0, HUGE])),
-        ("Squeeze of what is not one", new("Squeeze").float(&[2, 3]).ints(&[0])),
-        ("Squeeze on no axis", new("Squeeze").float(&[1, 3]).ints(&[9])),
+        ("Squeeze of a dimension other than one", new("Squeeze").float(&[2, 3]).ints(&[0])),
+        ("Squeeze on an invalid axis", new("Squeeze").float(&[1, 3]).ints(&[9])),
         ("Unsqueeze of an axis twice", new("Unsqueeze").float(&[2]).ints(&[0, 0])),
-        ("Unsqueeze on no axis", new("Unsqueeze").float(&[2]).ints(&[i64::MAX])),
-        ("Flatten on no axis", new("Flatten").float(&[2, 3]).attr("axis", Attr::Int(4))),
-        ("ReduceSum on no axis", new("ReduceSum").float(&[2]).ints(&[i64::MIN])),
-        ("ArgMax on no axis", new("ArgMax").float(&[2]).attr("axis", Attr::Int(5))),
-        ("Softmax on no axis", new("Softmax").float(&[2]).attr("axis", Attr::Int(-2))),
+        ("Unsqueeze on an invalid axis", new("Unsqueeze").float(&[2]).ints(&[i64::MAX])),
+        ("Flatten on an invalid axis", new("Flatten").float(&[2, 3]).attr("axis", Attr::Int(4))),
+        ("ReduceSum on an invalid axis", new("ReduceSum").float(&[2]).ints(&[i64::MIN])),
+        ("ArgMax on an invalid axis", new("ArgMax").float(&[2]).attr("axis", Attr::Int(5))),
+        ("Softmax on an invalid axis", new("Softmax").float(&[2]).attr("axis", Attr::Int(-2))),
         ("Pad of another rank", new("Pad").float(&[2]).ints(&[1, 1, 1])),
         ("Pad that overflows", new("Pad").float(&[2]).ints(&[i64::MAX, i64::MAX])),
-        ("Pad below nothing", new("Pad").float(&[2]).ints(&[-2, -2])),
-        ("Slice by nothing", new("Slice").float(&[8]).ints(&[0]).ints(&[8]).ints(&[0]).ints(&[0])),
-        ("Slice on no axis", new("Slice").float(&[8]).ints(&[0]).ints(&[8]).ints(&[3])),
+        ("Pad to a negative size", new("Pad").float(&[2]).ints(&[-2, -2])),
+        ("Slice by zero", new("Slice").float(&[8]).ints(&[0]).ints(&[8]).ints(&[0]).ints(&[0])),
+        ("Slice on an invalid axis", new("Slice").float(&[8]).ints(&[0]).ints(&[8]).ints(&[3])),
         ("Relu without results", new("Relu").float(&[2]).results(0)),
         ("MaxPool of two", new("MaxPool").float(&[1, 1, 4, 4]).float(&[2]).list("kernel_shape", &[2, 2])),
-        ("MaxPool of what it does not take", {
+        ("MaxPool with an unknown attribute", {
             new("MaxPool").float(&[1, 1, 4, 4]).list("kernel_shape", &[2, 2]).attr("beta", Attr::Int(1))
         }),
-        ("TopK of less than nothing", new("TopK").float(&[8]).ints(&[-1]).results(2)),
-        ("TopK of more than is there", new("TopK").float(&[8]).ints(&[HUGE]).results(2)),
-        ("Range by nothing", new("Range").int(0).int(9).int(0)),
-        ("DepthToSpace by nothing", new("DepthToSpace").float(&[1, 4, 2, 2]).attr("blocksize", Attr::Int(0))),
+        ("TopK of a negative size", new("TopK").float(&[8]).ints(&[-1]).results(2)),
+        ("TopK of too many", new("TopK").float(&[8]).ints(&[HUGE]).results(2)),
+        ("Range by zero", new("Range").int(0).int(9).int(0)),
+        ("DepthToSpace by zero", new("DepthToSpace").float(&[1, 4, 2, 2]).attr("blocksize", Attr::Int(0))),
         ("DepthToSpace that overflows", new("DepthToSpace").float(&[1, 4, 2, 2]).attr("blocksize", Attr::Int(HUGE))),
-        ("SpaceToDepth by less", new("SpaceToDepth").float(&[1, 4, 2, 2]).attr("blocksize", Attr::Int(i64::MIN))),
+        (
+            "SpaceToDepth by a negative size",
+            new("SpaceToDepth").float(&[1, 4, 2, 2]).attr("blocksize", Attr::Int(i64::MIN)),
+        ),
         ("Einsum of nonsense", new("Einsum").float(&[2]).attr("equation", Attr::Str("i,,->->".into()))),
         ("Einsum of another rank", new("Einsum").float(&[2]).attr("equation", Attr::Str("ij->i".into()))),
         ("Einsum of sizes that differ", new("Einsum").float(&[2, 3]).attr("equation", Attr::Str("ii->i".into()))),
         ("Gemm of another rank", new("Gemm").float(&[2, 3, 4]).float(&[4, 5])),
         ("Resize to another rank", new("Resize").float(&[1, 1, 4, 4]).absent().floats(&[2.0])),
-        ("Resize below nothing", new("Resize").float(&[1, 1, 4, 4]).absent().floats(&[1.0, 1.0, -1.0, 1.0])),
-        ("Resize to no number", new("Resize").float(&[1, 1, 4, 4]).absent().floats(&[1.0, 1.0, f32::NAN, 1.0])),
-        ("Resize without end", new("Resize").float(&[1, 1, 4, 4]).absent().floats(&[1.0, 1.0, f32::INFINITY, 1.0])),
-        ("RandomNormal of less", new("RandomNormal").list("shape", &[-1])),
+        ("Resize by a negative scale", new("Resize").float(&[1, 1, 4, 4]).absent().floats(&[1.0, 1.0, -1.0, 1.0])),
+        ("Resize by NaN", new("Resize").float(&[1, 1, 4, 4]).absent().floats(&[1.0, 1.0, f32::NAN, 1.0])),
+        ("Resize by infinity", new("Resize").float(&[1, 1, 4, 4]).absent().floats(&[1.0, 1.0, f32::INFINITY, 1.0])),
+        ("RandomNormal of a negative size", new("RandomNormal").list("shape", &[-1])),
         ("RandomNormal that overflows", new("RandomNormal").list("shape", &[HUGE, HUGE])),
         ("BatchNormalization of channels that differ", {
             (0..4).fold(new("BatchNormalization").float(&[1, 4, 2, 2]), |op, _| op.float(&[3]))
         }),
-        ("LayerNormalization on no axis", {
+        ("LayerNormalization on an invalid axis", {
             new("LayerNormalization").float(&[2, 3]).float(&[3]).attr("axis", Attr::Int(7))
         }),
-        ("LSTM of less than nothing", {
+        ("LSTM of a negative size", {
             let lstm = new("LSTM").float(&[5, 1, 3]).float(&[1, 16, 3]).float(&[1, 16, 4]);
             lstm.attr("hidden_size", Attr::Int(-4))
         }),
-        ("OneHot of less than nothing", new("OneHot").of(DType::I64, &[2]).ints(&[-3]).floats(&[0.0, 1.0])),
+        ("OneHot of a negative size", new("OneHot").of(DType::I64, &[2]).ints(&[-3]).floats(&[0.0, 1.0])),
         ("ScatterND of another rank", new("ScatterND").float(&[4]).ints(&[0]).float(&[2, 2])),
         ("GatherND beyond the rank", new("GatherND").float(&[4]).of(DType::I64, &[1, 9])),
-        ("Col2Im by nothing", {
+        ("Col2Im by zero", {
             let col2im = new("Col2Im").float(&[1, 5, 5]).ints(&[5, 5]).ints(&[1, 5]);
             col2im.list("strides", &[0, 0])
         }),
@@ -190,34 +193,34 @@ fn operands() {
     for (what, operator) in refused {
         suite.node(what, operator, Refused(&["culprit"]));
     }
-    // Unreasonable, or beyond what folding computes, but nothing that an error could be about.
+    // Extreme, or beyond what folding computes, but not errors.
     for (what, operator) in [
-        ("ConstantOfShape of a lot", new("ConstantOfShape").ints(&[LARGE])),
-        ("Tile to a lot", new("Tile").float(&[2]).ints(&[LARGE])),
-        ("Tile of a constant to a lot", new("Tile").ints(&[1, 2]).ints(&[LARGE])),
-        ("Expand to a lot", new("Expand").float(&[1]).ints(&[HUGE])),
-        ("Expand of a constant to a lot", new("Expand").ints(&[1]).ints(&[HUGE])),
-        ("Range of a lot", new("Range").int(0).int(HUGE).int(1)),
+        ("ConstantOfShape of a huge size", new("ConstantOfShape").ints(&[LARGE])),
+        ("Tile to a huge size", new("Tile").float(&[2]).ints(&[LARGE])),
+        ("Tile of a constant to a huge size", new("Tile").ints(&[1, 2]).ints(&[LARGE])),
+        ("Expand to a huge size", new("Expand").float(&[1]).ints(&[HUGE])),
+        ("Expand of a constant to a huge size", new("Expand").ints(&[1]).ints(&[HUGE])),
+        ("Range of a huge size", new("Range").int(0).int(HUGE).int(1)),
         ("Range of everything", new("Range").int(i64::MIN).int(i64::MAX).int(1)),
         ("Range down to everything", new("Range").int(i64::MAX).int(i64::MIN).int(i64::MIN)),
-        ("Pad to a lot", new("Pad").ints(&[1, 2]).ints(&[0, LARGE])),
+        ("Pad to a huge size", new("Pad").ints(&[1, 2]).ints(&[0, LARGE])),
         ("Slice of everything", new("Slice").float(&[8]).ints(&[i64::MIN]).ints(&[i64::MAX]).ints(&[0]).ints(&[1])),
         ("Slice backwards", {
             new("Slice").ints(&[1, 2, 3]).ints(&[i64::MAX]).ints(&[i64::MIN]).ints(&[0]).ints(&[i64::MIN])
         }),
-        ("OneHot of a lot", new("OneHot").ints(&[1]).ints(&[HUGE]).floats(&[0.0, 1.0])),
-        ("EyeLike of a lot", new("EyeLike").float(&[LARGE, 4])),
+        ("OneHot of a huge size", new("OneHot").ints(&[1]).ints(&[HUGE]).floats(&[0.0, 1.0])),
+        ("EyeLike of a huge size", new("EyeLike").float(&[LARGE, 4])),
         ("EyeLike far off", new("EyeLike").float(&[4, 4]).attr("k", Attr::Int(i64::MIN))),
         ("Trilu far off", new("Trilu").float(&[4, 4]).int(i64::MIN)),
-        ("RandomUniform of a lot", new("RandomUniform").list("shape", &[LARGE])),
-        ("HannWindow of a lot", new("HannWindow").int(LARGE)),
+        ("RandomUniform of a huge size", new("RandomUniform").list("shape", &[LARGE])),
+        ("HannWindow of a huge size", new("HannWindow").int(LARGE)),
         (
-            "MelWeightMatrix of a lot",
+            "MelWeightMatrix of a huge size",
             new("MelWeightMatrix").int(LARGE).int(LARGE).int(8000).floats(&[0.0]).floats(&[1.0]),
         ),
-        ("CumSum on no axis", new("CumSum").ints(&[1, 2]).int(9)),
-        ("Mod by nothing", new("Mod").ints(&[1]).ints(&[0])),
-        ("Div by nothing", new("Div").ints(&[i64::MIN]).ints(&[0])),
+        ("CumSum on an invalid axis", new("CumSum").ints(&[1, 2]).int(9)),
+        ("Mod by zero", new("Mod").ints(&[1]).ints(&[0])),
+        ("Div by zero", new("Div").ints(&[i64::MIN]).ints(&[0])),
         ("Div that overflows", new("Div").ints(&[i64::MIN]).ints(&[-1])),
         ("Mod that overflows", new("Mod").ints(&[i64::MIN]).ints(&[-1])),
         ("Neg that overflows", new("Neg").ints(&[i64::MIN])),
@@ -233,14 +236,17 @@ fn operands() {
         ("GatherElements out of range", new("GatherElements").ints(&[1, 2]).ints(&[7])),
         ("GatherND out of range", new("GatherND").ints(&[1, 2]).ints(&[-9])),
         ("ScatterElements out of range", new("ScatterElements").ints(&[1, 2]).ints(&[9]).ints(&[1])),
-        ("ReverseSequence of a lot", new("ReverseSequence").float(&[4, 4]).ints(&[HUGE; 4])),
-        ("Resize to a lot", new("Resize").float(&[1, 1, 4, 4]).absent().floats(&[1.0, 1.0, 1e30, 1.0])),
-        ("Resize to a lot, by size", new("Resize").float(&[1, 1, 4, 4]).absent().absent().ints(&[1, 1, HUGE, HUGE])),
+        ("ReverseSequence of a huge size", new("ReverseSequence").float(&[4, 4]).ints(&[HUGE; 4])),
+        ("Resize to a huge size", new("Resize").float(&[1, 1, 4, 4]).absent().floats(&[1.0, 1.0, 1e30, 1.0])),
         (
-            "Conv to a lot",
+            "Resize to a huge size, by sizes",
+            new("Resize").float(&[1, 1, 4, 4]).absent().absent().ints(&[1, 1, HUGE, HUGE]),
+        ),
+        (
+            "Conv to a huge size",
             new("ConvTranspose").float(&[1, 1, LARGE, LARGE]).float(&[1, 1, 2, 2]).list("strides", &[HUGE, 2]),
         ),
-        ("DFT of a lot", new("DFT").float(&[1, 8, 1]).int(HUGE)),
+        ("DFT of a huge size", new("DFT").float(&[1, 8, 1]).int(HUGE)),
         ("NonZero of nothing", new("NonZero").float(&[0, HUGE])),
         (
             "Shape of everything",
@@ -250,15 +256,15 @@ fn operands() {
             "Shape of nothing",
             new("Shape").float(&[2, 3]).attr("start", Attr::Int(i64::MAX)).attr("end", Attr::Int(i64::MIN)),
         ),
-        ("Size of a lot", new("Size").float(&[i64::MAX])),
-        ("Size of what overflows", new("Size").float(&[HUGE, 0, HUGE])),
-        ("Kronecker", new("MatMul").float(&[HUGE, 1]).float(&[1, HUGE])),
+        ("Size of a huge size", new("Size").float(&[i64::MAX])),
+        ("Size of a shape that overflows", new("Size").float(&[HUGE, 0, HUGE])),
+        ("an outer product", new("MatMul").float(&[HUGE, 1]).float(&[1, HUGE])),
         ("TopK without values", {
             let mut top = new("TopK").float(&[8]).ints(&[2]).results(2);
             top.node.output[0] = String::new();
             top
         }),
-        ("an operator of tomorrow", new("Perceive").float(&[2])),
+        ("an unknown operator", new("Perceive").float(&[2])),
     ] {
         suite.node(what, operator, Either);
     }

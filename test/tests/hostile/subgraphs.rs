@@ -1,4 +1,4 @@
-//! Branches, loops and functions that do not fit, or do not end.
+//! Invalid, nested and recursive branches, loops and functions.
 
 use super::suite::*;
 use divi_onnx::{Attr, DType};
@@ -27,10 +27,14 @@ fn subgraphs_and_functions() {
         graph(condition(), vec![], vec![choice(branch(nodes, output), other, "y")], &["y"])
     };
     let fails = in_branch(vec![node("Add", &["x", "nowhere"], &["a"])], "a");
-    suite.graph("a branch that needs what is not there", fails, Refused(&["'nowhere'"]));
+    suite.graph("a branch that reads an undefined value", fails, Refused(&["'nowhere'"]));
     let inner_cycle = vec![node("Add", &["x", "b"], &["a"]), relu("a", "b")];
     suite.graph("a cycle in a branch", in_branch(inner_cycle, "b"), Refused(&["cycle"]));
-    suite.graph("a branch that needs its own node", in_branch(vec![relu("y", "a")], "a"), Refused(&["node_y"]));
+    suite.graph(
+        "a branch that reads its own node's result",
+        in_branch(vec![relu("y", "a")], "a"),
+        Refused(&["node_y"]),
+    );
     suite.graph("a branch without its output", in_branch(vec![], "a"), Refused(&["'a'"]));
     let cast = with(node("Cast", &["x"], &["a"]), "to", Attr::Int(7));
     suite.graph("branches of different types", in_branch(vec![cast], "a"), Refused(&["node_y", "branches"]));
@@ -47,7 +51,7 @@ fn subgraphs_and_functions() {
     let body_inputs =
         || vec![value("i", DType::I64, &[]), value("go", DType::Bool, &[]), value("s", DType::F32, &[2, 3])];
     let body = graph(body_inputs(), vec![], vec![node("Identity", &["go"], &["g"]), relu("s", "t")], &["g", "t"]);
-    suite.graph("a loop without end", looped(body), Imported);
+    suite.graph("an endless loop", looped(body), Imported);
     suite.graph("a body without inputs", looped(graph(vec![], vec![], vec![], &[])), Refused(&["node_y", "body"]));
     suite.graph("a body without outputs", looped(graph(body_inputs(), vec![], vec![], &[])), Refused(&["node_y"]));
     for count in [i64::MIN, -1, 0, 2, i64::MAX] {
@@ -77,20 +81,20 @@ fn subgraphs_and_functions() {
     doubling.truncate(30);
     doubling.push(function("F30", &["a"], &["b"], vec![relu("a", "b")]));
     let exponential = with_functions(doubling, vec![call("F0", &["x"], &["y"])]);
-    suite.model("functions that double, to an end", &exponential, Refused(&["grow"]));
+    suite.model("functions that double, with a base case", &exponential, Refused(&["grow"]));
     let deep: Vec<_> = (0..1000)
         .map(|i| function(&format!("F{i}"), &["a"], &["b"], vec![call(&format!("F{}", i + 1), &["a"], &["b"])]))
         .collect();
     suite.model("a thousand calls deep", &with_functions(deep, vec![call("F0", &["x"], &["y"])]), Refused(&["F"]));
     let f = || function("F", &["a"], &["b"], vec![relu("a", "b")]);
     suite.model("a function twice", &with_functions(vec![f(), f()], start()), Refused(&["'F'", "twice"]));
-    let crowd = vec![call("F", &["x", "x"], &["y"])];
-    suite.model("too many operands", &with_functions(vec![f()], crowd), Refused(&["node_y", "operands"]));
+    let extra = vec![call("F", &["x", "x"], &["y"])];
+    suite.model("too many operands", &with_functions(vec![f()], extra), Refused(&["node_y", "operands"]));
     let many = vec![call("F", &["x"], &["y", "z"])];
     suite.model("too many results", &with_functions(vec![f()], many), Refused(&["node_y", "results"]));
     let hollow = function("F", &["a"], &["b"], vec![]);
     suite.model("a function without its output", &with_functions(vec![hollow], start()), Refused(&["'b'"]));
     let outer = function("F", &["a"], &["b"], vec![node("Add", &["a", "x"], &["b"])]);
-    suite.model("a function that looks outside", &with_functions(vec![outer], start()), Refused(&["'x'"]));
+    suite.model("a function that reads an outer value", &with_functions(vec![outer], start()), Refused(&["'x'"]));
     suite.finish();
 }

@@ -1,4 +1,4 @@
-//! How hostile models are tried: what is expected of each, and a short way to write one operator.
+//! Harness for hostile models: expected outcomes, and a builder for single operators.
 
 use divi_onnx::{Attr, DType};
 use divi_passes::import::{
@@ -12,25 +12,26 @@ use divi_test::{
 };
 use std::path::PathBuf;
 
-/// Two of these have a product that no integer holds.
+/// The product of two of these overflows.
 pub(crate) const HUGE: i64 = 1 << 62;
-/// More elements than any memory has.
+/// More elements than fit into memory.
 pub(crate) const LARGE: i64 = 1 << 40;
 
-/// What is to become of a model.
+/// Expected outcome of an import.
 pub(crate) enum Expected {
+    /// Imported successfully.
     Imported,
-    /// Refused with an error that has each of these in it.
+    /// Rejected with an error that contains each of these strings.
     Refused(&'static [&'static str]),
-    /// Either way, in order: where ONNX does not say, or where a result is merely unreasonable.
+    /// Either outcome: where ONNX leaves it open, or where a value is extreme but valid.
     Either,
 }
 pub(crate) use Expected::*;
 
-/// Imports models, and collects what is not as expected.
+/// Imports models and collects unexpected outcomes.
 pub(crate) struct Suite {
     trials: Trials,
-    /// Where the models are said to be; nowhere, unless a test says.
+    /// Path that the models pretend to have, if any.
     pub(crate) path: Option<PathBuf>,
     complaints: Vec<String>,
 }
@@ -49,9 +50,9 @@ impl Suite {
             (Ok(Outcome::Imported { text }), Refused(parts)) => {
                 format!("imports, instead of an error with {parts:?}:\n{text}")
             }
-            (Ok(Outcome::Refused { message }), Imported) => format!("is refused: {message}"),
+            (Ok(Outcome::Refused { message }), Imported) => format!("is rejected: {message}"),
             (Ok(Outcome::Refused { message }), Refused(parts)) => match parts.iter().find(|&&p| !message.contains(p)) {
-                Some(part) => format!("is refused without saying '{part}': {message}"),
+                Some(part) => format!("is rejected without '{part}': {message}"),
                 None => return,
             },
             _ => return,
@@ -67,7 +68,7 @@ impl Suite {
         self.model(what, &model(graph), expected);
     }
 
-    /// A graph whose only node is called `culprit`.
+    /// Imports a graph whose only node has the name `culprit`.
     pub(crate) fn node(&mut self, what: &str, node: Operator, expected: Expected) {
         let Operator { node, inputs, initializers } = node;
         let node = NodeProto { name: Some("culprit".into()), ..node };
@@ -79,11 +80,11 @@ impl Suite {
     pub(crate) fn finish(self) {
         println!("{:?}", self.trials.summary);
         let count = self.complaints.len();
-        assert!(count == 0, "{count} models are not treated as they should be:\n{}", self.complaints.join("\n"));
+        assert!(count == 0, "{count} models have unexpected outcomes:\n{}", self.complaints.join("\n"));
     }
 }
 
-/// One operator with its operands.
+/// An operator with its operands.
 pub(crate) struct Operator {
     pub(crate) node: NodeProto,
     inputs: Vec<ValueInfoProto>,
@@ -95,7 +96,7 @@ impl Operator {
         Self { node: node(op, &[], &["y"]), inputs: vec![], initializers: vec![] }
     }
 
-    /// With an operand that a caller of the model gives.
+    /// Adds an operand that is a model input.
     pub(crate) fn of(mut self, dtype: DType, dims: &[i64]) -> Self {
         let name = format!("x{}", self.node.input.len());
         self.inputs.push(value(&name, dtype, dims));
@@ -107,7 +108,7 @@ impl Operator {
         self.of(DType::F32, dims)
     }
 
-    /// With an operand that is a list of integers.
+    /// Adds an operand that is a list of integers.
     pub(crate) fn ints(mut self, values: &[i64]) -> Self {
         let name = format!("c{}", self.node.input.len());
         self.initializers.push(integers(&name, values));
@@ -115,7 +116,7 @@ impl Operator {
         self
     }
 
-    /// With an operand that is one number.
+    /// Adds an operand that is a scalar integer.
     pub(crate) fn int(mut self, value: i64) -> Self {
         let name = format!("c{}", self.node.input.len());
         self.initializers.push(initializer(&name, DType::I64, &[], value.to_le_bytes().into()));
@@ -131,7 +132,7 @@ impl Operator {
         self
     }
 
-    /// With an operand that is left out.
+    /// Adds an absent operand.
     pub(crate) fn absent(mut self) -> Self {
         self.node.input.push(String::new());
         self
@@ -152,19 +153,19 @@ impl Operator {
     }
 }
 
-/// The node that is in nearly every model.
+/// Returns the node that most models contain.
 pub(crate) fn relu(input: &str, output: &str) -> NodeProto {
     node("Relu", &[input], &[output])
 }
 
-/// A number as protobuf has it.
+/// Encodes a protobuf varint.
 pub(crate) fn varint(value: u64) -> Vec<u8> {
     let mut bytes = vec![];
     prost::encoding::encode_varint(value, &mut bytes);
     bytes
 }
 
-/// The input that is in nearly every model.
+/// Returns the input that most models have.
 pub(crate) fn x() -> Vec<ValueInfoProto> {
     vec![value("x", DType::F32, &[2, 3])]
 }

@@ -1,12 +1,12 @@
 """Writes the node test cases of the onnx package into a folder, for tests that import them.
 
-For each case NAME/model.onnx as it is, NAME/model_stripped.onnx without any declared shape but the inputs', and one
-line in index.tsv: name, category, how many inputs there are, name=type of each, and the type of every output, as the case's
-data has them. For each plain case also NAME/model_constant.onnx, whose inputs are constants with the case's data; if some
-inputs say what operators do (shapes, axes, …), NAME/model_parameters.onnx, in which only those are constants. NAME/input_N.bin
-and NAME/output_N.bin are the elements of tensors that are no text, as ONNX's raw_data has them.
+For each case: NAME/model.onnx, the original; NAME/model_stripped.onnx, without declared shapes except those of the inputs; and
+a line in index.tsv with name, category, number of inputs, name=type of each input, and type of each output, as in the case's
+data. For each plain case also NAME/model_constant.onnx, with the case's data as constants instead of inputs; if some inputs
+are parameters of operators (shapes, axes, …), NAME/model_parameters.onnx, in which only those are constants. NAME/input_N.bin
+and NAME/output_N.bin are the elements of non-string tensors in the layout of ONNX's raw_data.
 
-Does nothing if the folder holds what this script would write.
+Does nothing if the folder is up to date.
 """
 
 import collections
@@ -33,7 +33,7 @@ CONTAINER_OPS = {
     "SplitToSequence",
 }
 
-# Which inputs of operators say what they do, and are constants in models that people have.
+# Inputs of operators that are parameters, and usually constants in models.
 PARAMETERS = {
     "AffineGrid": [1],
     "BlackmanWindow": [0],
@@ -70,7 +70,7 @@ PARAMETERS.update({f"Reduce{kind}": [1] for kind in REDUCTIONS})
 
 
 def graphs(graph):
-    """A graph and all that are nested in it."""
+    """Yields a graph and all graphs nested in it."""
     yield graph
     for node in graph.node:
         for attribute in node.attribute:
@@ -79,7 +79,7 @@ def graphs(graph):
 
 
 def category(model):
-    """What a case is about; the first that holds of: control flow, other domains, strings, containers, plain."""
+    """Returns the first matching category of: control flow, other domains, strings, containers, plain."""
     nodes = [node for graph in graphs(model.graph) for node in graph.node]
     nodes += [node for function in model.functions for node in function.node]
     values = [
@@ -100,7 +100,7 @@ def category(model):
 
 
 def type_of(value, declared):
-    """The type of an input's or output's data, as divi writes types."""
+    """Returns the type of an input's or output's data in divi's notation."""
     kind = declared.WhichOneof("value")
     if kind == "sequence_type":
         return "sequence"
@@ -115,7 +115,7 @@ def type_of(value, declared):
 
 
 def stripped(model):
-    """A model whose declared shapes say nothing that inference does not find out itself."""
+    """Returns a model without the shapes that inference has to find."""
     model = onnx.ModelProto.FromString(model.SerializeToString())
     del model.graph.value_info[:]
     for output in model.graph.output:
@@ -125,14 +125,14 @@ def stripped(model):
 
 
 def tensor_of(value, name):
-    """A case's data as a tensor with raw_data."""
+    """Returns a case's data as a tensor with raw_data."""
     if isinstance(value, onnx.TensorProto):
         value = onnx.numpy_helper.to_array(value)
     return onnx.numpy_helper.from_array(value, name)
 
 
 def constant(model, inputs, names):
-    """A model of whose inputs those with such names are constants, so that all that can be folded is."""
+    """Returns a model in which the inputs with the given names are constants, so that folding applies."""
     model = onnx.ModelProto.FromString(model.SerializeToString())
     declared = list(model.graph.input)
     del model.graph.input[:]
@@ -145,7 +145,7 @@ def constant(model, inputs, names):
 
 
 def parameters(model):
-    """The names of inputs that say what operators do."""
+    """Returns the names of inputs that are parameters of operators."""
     names = {
         node.input[i] for node in model.graph.node for i in PARAMETERS.get(node.op_type, []) if i < len(node.input)
     }
@@ -153,7 +153,7 @@ def parameters(model):
 
 
 def write_elements(path, value, declared):
-    """Writes the elements of a tensor that is no text."""
+    """Writes the elements of a tensor unless it has strings."""
     type = declared.type.tensor_type.elem_type if declared.type.WhichOneof("value") == "tensor_type" else None
     if type not in (None, onnx.TensorProto.STRING):
         path.write_bytes(tensor_of(value, "").raw_data)
@@ -166,7 +166,7 @@ def main():
     version = onnx.__version__ + " " + hashlib.sha256(pathlib.Path(__file__).read_bytes()).hexdigest()
     if stamp.exists() and stamp.read_text() == version and index.exists():
         return
-    # Cases compute with infinities on purpose.
+    # Some cases compute with infinities on purpose.
     warnings.simplefilter("ignore")
     from onnx.backend.test.case.node import collect_testcases
 
@@ -188,7 +188,7 @@ def main():
             data = [value for value, _ in inputs]
             names = {declared.name for _, declared in inputs}
             (folder / "model_constant.onnx").write_bytes(constant(model, data, names).SerializeToString())
-            # An operator's expansion has the operator's own inputs.
+            # The expansion of an operator has the inputs of the operator.
             whole = by_name.get(case.name.removesuffix("_expanded"), case)
             if names := parameters(model) | parameters(whole.model) & names:
                 (folder / "model_parameters.onnx").write_bytes(constant(model, data, names).SerializeToString())

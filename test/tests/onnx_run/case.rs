@@ -1,4 +1,4 @@
-//! One case: compiled, run, compared.
+//! Compilation, execution and comparison of one case.
 
 use divi_onnx::{DType, Tensor};
 use divi_passes::import::Options;
@@ -10,21 +10,21 @@ use divi_test::{
 };
 use std::{fs, path::Path};
 
-/// What became of a case.
+/// Result of a case.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Outcome {
-    /// Why it is not right.
+    /// Reason of a failure.
     pub(crate) problem: Option<String>,
-    /// Why it is not compiled unless the inputs are constants that say what operators do.
+    /// Reason why it only compiles with constant parameters.
     pub(crate) constants: Option<String>,
-    /// Where it is right only as far as ONNX's runner asks.
+    /// Difference beyond the strict tolerance, within that of ONNX's runner.
     pub(crate) loose: Option<String>,
 }
 
-/// How many threads the device has.
+/// Numbers of threads of the device.
 const THREADS: [usize; 2] = [1, 2];
 
-/// Compiles a case into a folder, which is gone afterwards, and runs it.
+/// Compiles a case into a temporary folder, and runs it.
 pub(crate) fn attempt(case: &NodeCase, folder: &Path, settings: &Settings) -> Outcome {
     let mut outcome = Outcome::default();
     let mut result = attempt_model(case, &case.model(), folder, settings);
@@ -48,13 +48,13 @@ enum Problem {
     Run(String),
 }
 
-/// Says where the outputs are right only loosely, if so.
+/// Compiles and runs a model; returns the difference if the outputs only meet the loose tolerance.
 fn attempt_model(case: &NodeCase, model: &Path, folder: &Path, settings: &Settings) -> Result<Option<String>, Problem> {
     let is_data = |ty: &Option<divi_onnx::TensorType>| ty.as_ref().is_some_and(|ty| ty.dtype != DType::String);
     if !case.inputs.iter().map(|(_, ty)| ty).chain(&case.outputs).all(is_data) {
-        return Err(Problem::Compile("inputs or outputs are text, sequences or optionals".into()));
+        return Err(Problem::Compile("inputs or outputs are strings, sequences or optionals".into()));
     }
-    // A context remembers what was made in it.
+    // A new context for each model: contexts keep all types and attributes.
     let context = divi_test::context();
     let (module, _) = divi_test::import_file(&context, model, Options::default())
         .map_err(|error| Problem::Compile(without_place(&error.to_string(), case)))?;
@@ -77,7 +77,7 @@ fn run_bundle(case: &NodeCase, folder: &Path, threads: usize) -> Result<Option<S
     let inputs = inputs.ok_or("the bundle has an input that the case does not have")?;
     let outputs = run(&runtime, &inputs)?;
     if outputs.len() != case.outputs.len() {
-        return Err(format!("there are {} outputs, not {}", outputs.len(), case.outputs.len()));
+        return Err(format!("there are {} outputs; expected {}", outputs.len(), case.outputs.len()));
     }
     let mut loose = None;
     for (i, output) in outputs.iter().enumerate() {
@@ -90,9 +90,9 @@ fn run_bundle(case: &NodeCase, folder: &Path, threads: usize) -> Result<Option<S
     Ok(loose)
 }
 
-/// The error, which comes behind warnings, but for the file it is about, so that the same reasons read the same.
+/// Returns the last message, the error, without the file's name, so that equal reasons have equal texts.
 fn without_place(messages: &str, case: &NodeCase) -> String {
-    let line = messages.lines().next_back().unwrap_or("without a message");
+    let line = messages.lines().next_back().unwrap_or("no message");
     let line = match line.find(&case.name) {
         Some(_) => line.split_once("error: ").map_or(line, |(_, rest)| rest),
         None => line,

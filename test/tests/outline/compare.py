@@ -1,12 +1,12 @@
-"""Whether stages compute what the model does, on random graphs.
+"""Compares stages with the model on random graphs.
 
     compare.py prepare FOLDER GRAPHS
         writes FOLDER/NAME/model.onnx with its inputs for each graph.
     compare.py compare FOLDER
-        for each NAME/places.json, runs model.onnx on each queued input by itself, and NAME/stages on all of them, in ONNX's
-        reference implementation, and prints a line: the name and `same`, or what is wrong.
+        for each NAME/places.json, runs model.onnx on each queued input separately, and NAME/stages on all of them, in ONNX's
+        reference implementation, and prints a line: the name and `same`, or the difference.
 
-In places.json, `count` is how many inputs are queued, `places` where the outputs have them, as rebatch/run_cases.py has it.
+In places.json, `count` is the number of queued inputs, `places` the layout of the outputs as in rebatch/run_cases.py.
 """
 
 import concurrent.futures

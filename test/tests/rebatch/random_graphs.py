@@ -1,4 +1,4 @@
-"""Small graphs of operators that move, merge, mix and repeat a batch, and of operators that do nothing."""
+"""Small graphs of operators that move, merge, mix and repeat a batch, and of no-op operators."""
 
 import math
 import random
@@ -37,7 +37,7 @@ class Graph:
         return self.random.randrange(len(shape)) if shape else None
 
     def step(self):
-        # What came last is most likely to be used, so that graphs are deep.
+        # The last value is the most likely operand, so that graphs are deep.
         name, shape = self.values[-1] if self.random.random() < 0.7 else self.random.choice(self.values)
         kinds = [self.layout] * 5 + [self.elementwise] * 3 + [self.nothing] * 2 + [self.mixing, self.product, self.cut]
         self.random.choice(kinds)(name, shape, self.axis(shape))
@@ -60,7 +60,7 @@ class Graph:
             self.add(kind, [name, self.list([new])], shape[:new] + [1] + shape[new:])
 
     def reshape(self, name, shape):
-        """Dimensions merged and split at random, some of them written as 0 or -1."""
+        """Merges and splits dimensions at random, and writes some of them as 0 or -1."""
         new = list(shape)
         for _ in range(self.random.randrange(1, 4)):
             at = self.random.randrange(len(new) + 1)
@@ -181,7 +181,7 @@ class Graph:
                 break
         outputs = [self.values[-1], *self.random.sample(self.values[len(self.inputs) :], min(2, len(self.nodes)))]
         declare = lambda name, shape: helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape)
-        # Inputs and outputs are all different.
+        # A dictionary removes duplicates.
         outputs = {name: declare(name, None) for name, _ in outputs}
         inputs = [declare(name, shape) for name, shape in self.inputs.items()]
         graph = helper.make_graph(self.nodes, "random", inputs, list(outputs.values()), self.constants)

@@ -1,15 +1,14 @@
-"""Whether several runs at once compute what they compute one by one, on the node test cases of the onnx package and on
-random graphs.
+"""Compares several runs at once with single runs, on the node test cases of the onnx package and on random graphs.
 
     run_cases.py prepare NODES FOLDER GRAPHS
-        writes FOLDER/NAME/model.onnx for each case, whose inputs are those with a batch: those whose first dimension is that
-        of the first input. The others are constants with the case's data. Where several inputs have a batch, NAME.first has
-        only the first as input. Further GRAPHS are random.
+        writes FOLDER/NAME/model.onnx for each case. Its inputs are those with a batch: their first dimension equals that of
+        the first input. The others become constants with the case's data. If several inputs have a batch, NAME.first has only
+        the first as input. GRAPHS random graphs are added.
     run_cases.py compare FOLDER FACTOR
         for each NAME/claim.tsv, runs model.onnx on FACTOR different inputs, together.onnx on all of them, and canonical.onnx
-        on the first, and prints a line: the name and `same`, or what is wrong.
+        on the first, and prints a line: the name and `same`, or the difference.
 
-A line of claim.tsv says of an output where it has the runs: `same`, `at AXIS OUTER`, or `apart` (on a new first axis).
+A line of claim.tsv has the layout of the runs in an output: `same`, `at AXIS OUTER`, or `apart` (on a new first axis).
 """
 
 import concurrent.futures
@@ -63,7 +62,7 @@ def prepare(nodes, folder, graphs):
 
 
 def turned(array, by):
-    """The same elements in another order."""
+    """Returns an array with its elements rotated."""
     return numpy.roll(array.reshape(-1), by).reshape(array.shape)
 
 
@@ -72,8 +71,8 @@ def run(path, names, arrays):
 
 
 def one_by_one(folder, names, arrays, factor):
-    """Inputs that differ, and what each gives. Where an input cannot be anything, because it holds indices or the result's
-    shape depends on it, only floating-point numbers differ, or in the end nothing does."""
+    """Returns different inputs and their results. If arbitrary inputs fail, because they hold indices or determine the shape of
+    a result, only floating-point inputs differ, or finally none."""
     model = folder / "model.onnx"
     for which in (lambda a: True, lambda a: a.dtype.kind == "f", lambda a: False):
         inputs = [[turned(a, 4 * g) if which(a) else a for a in arrays] for g in range(factor)]
@@ -89,7 +88,7 @@ def one_by_one(folder, names, arrays, factor):
 
 
 def part(array, place, run, factor):
-    """One run of an output that has several."""
+    """Extracts one run from an output that has several."""
     kind, *numbers = place
     if kind == "same":
         return array

@@ -1,7 +1,7 @@
 """Runs a model on random inputs under ONNX Runtime.
 
-Usage: expect.py MODEL.onnx FOLDER [COUNT]. Writes the inputs and outputs as FOLDER/in.NAME.npy and FOLDER/out.NAME.npy; COUNT
-runs, whose inputs and outputs are concatenated on the first axis.
+Usage: expect.py MODEL.onnx FOLDER [COUNT]. Writes the inputs and outputs of COUNT runs as FOLDER/in.NAME.npy and
+FOLDER/out.NAME.npy, concatenated along the first axis.
 """
 
 import pathlib
@@ -12,7 +12,7 @@ import onnxruntime
 
 
 def random_input(value):
-    """Token numbers that every vocabulary has, a mask that hides the last tokens, or numbers around zero."""
+    """Returns token ids valid in every vocabulary, a mask that hides the last tokens, or normally distributed numbers."""
     shape = [size if isinstance(size, int) else 1 for size in value.shape]
     if "mask" in value.name:
         mask = numpy.ones(shape, numpy.int64)

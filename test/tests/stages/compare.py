@@ -1,7 +1,7 @@
-"""Runs a model and what was made of it on the same random inputs under ONNX Runtime.
+"""Runs a model and its exported form on the same random inputs under ONNX Runtime.
 
 Usage: compare.py MODEL.onnx OTHER, where OTHER is a model or a folder with stages; the latter may be for several inputs at
-once. Prints the largest difference of their outputs, as a share of the largest output, and that output.
+once. Prints the largest difference of their outputs relative to the largest output, and the largest output.
 """
 
 import json
@@ -24,7 +24,7 @@ def run(path, inputs):
 
 
 def random_input(declared):
-    """An input of a model."""
+    """Returns random inputs of a model."""
     return {
         value.name: random.integers(0, 1000, value.shape)
         if "int" in value.type
@@ -34,7 +34,7 @@ def random_input(declared):
 
 
 def queued(declared, other):
-    """How many inputs of the model a plan takes at once."""
+    """Returns the number of inputs of the model that a plan takes at once."""
     if not other.is_dir():
         return 1
     return json.loads((other / "stages.json").read_text())["inputs"][0]["shape"][0] // declared[0].shape[0]

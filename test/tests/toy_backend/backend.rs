@@ -1,4 +1,4 @@
-//! Compiler back end of toys: a stage becomes a list of instructions in JSON.
+//! Compiler back end of toys: compiles a stage to a list of instructions in JSON.
 
 use divi_codegen::{
     Error, Reason, TargetBackend,
@@ -11,12 +11,13 @@ use divi_onnx::{DType, Op};
 use divi_runtime::bundle::Device;
 use serde::{Deserialize, Serialize};
 
+/// Executable format of toys.
 pub(crate) const FORMAT: &str = "toy-instructions";
 
-/// Instructions of a stage. Values are numbered; inputs come first, then constants, then results.
+/// Instructions of a stage. Values are numbered: inputs, constants, results.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Program {
-    /// Numbers of elements of all values.
+    /// Number of elements of each value.
     pub(crate) counts: Vec<usize>,
     /// Values that are constants, with their indices in the bundle.
     pub(crate) constants: Vec<(usize, usize)>,
@@ -25,7 +26,7 @@ pub(crate) struct Program {
     pub(crate) instructions: Vec<Instruction>,
 }
 
-/// Computes each element of `to` from those of `from`, which are repeated.
+/// Computes each element of `to` from those of `from`, which are repeated cyclically.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Instruction {
     pub(crate) op: String,
@@ -43,9 +44,7 @@ impl TargetBackend for ToyBackend {
     fn supports_device(&self, device: &Device) -> Result<(), Reason> {
         match device.arch.as_deref() {
             Some("toy1") => Ok(()),
-            other => {
-                Err(Reason(format!("there are instructions for toy1 only, not for {}", other.unwrap_or("any toy"))))
-            }
+            other => Err(Reason(format!("instructions exist for toy1 only, not for {}", other.unwrap_or("any toy")))),
         }
     }
 
@@ -55,17 +54,17 @@ impl TargetBackend for ToyBackend {
 
     fn supports(&self, node: &Node, values: &[Value]) -> Result<(), Reason> {
         if !self.has_operator(node.op) {
-            return Err(Reason(format!("there is no instruction for {}", node.op)));
+            return Err(Reason(format!("no instruction for {}", node.op)));
         }
         let ids = node.inputs.iter().chain(&node.outputs).flatten();
         if ids.clone().any(|id| values[id.0].dtype != DType::F32) {
-            return Err(Reason("there are instructions for float alone".into()));
+            return Err(Reason("instructions exist for float only".into()));
         }
-        // Operands are repeated, so that their shapes must be the last axes of the result's.
+        // Operands are repeated cyclically, so their shapes must be suffixes of the result's.
         let result = node.outputs.iter().flatten().next().map_or(&[][..], |id| &values[id.0].shape);
         match ids.clone().all(|id| result.ends_with(&values[id.0].shape)) {
             true => Ok(()),
-            false => Err(Reason("operands are broadcast along their last axes".into())),
+            false => Err(Reason("operands can only be broadcast along leading axes".into())),
         }
     }
 

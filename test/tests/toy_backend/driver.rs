@@ -1,12 +1,12 @@
-//! Runtime driver of toys, which interprets instructions. The host cannot access the memory of toys.
+//! Runtime driver of toys, an interpreter. The host cannot access the memory of toys.
 
 use crate::backend::{FORMAT, Instruction, Program};
 use divi_runtime::{
-    Aligned, Error,
+    AlignedBuffer, Error,
     bundle::Bundle,
     hal::{
-        Allocation, Attempt, Copy, Device, DeviceInfo, Driver, Event, Executable, Execution, Launch, LoadRequest,
-        MemorySpace, Owner, Properties, Queue, TaskTime,
+        Allocation, Copy, Device, DeviceInfo, Driver, Event, Executable, Execution, Launch, LoadRequest, MemorySpace,
+        Owner, Properties, Queue, QueueResult, TaskTime,
     },
 };
 use std::{
@@ -16,7 +16,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-/// Addresses begin here. The host has no memory there.
+/// First address of toy memory; no host memory is mapped there.
 const BASE: usize = 0x40;
 
 /// Memory of all toys.
@@ -79,7 +79,7 @@ impl Device for ToyDevice {
     }
 
     fn allocate_host(&self, bytes: u64, what: &str) -> Result<Box<dyn Allocation>, Error> {
-        Ok(Box::new(Aligned::zeroed(bytes, what)?))
+        Ok(Box::new(AlignedBuffer::zeroed(bytes, what)?))
     }
 
     fn is_pinned(&self, _: *const u8) -> bool {
@@ -94,8 +94,7 @@ impl Device for ToyDevice {
             let bytes = fs::read(&path).map_err(|error| wrong(error.to_string()))?;
             let programs: Vec<Program> = serde_json::from_slice(&bytes).map_err(|error| wrong(error.to_string()))?;
             let number = stage.payload.as_u64().unwrap_or_default() as usize;
-            let program =
-                programs.into_iter().nth(number).ok_or_else(|| wrong(format!("it has no program {number}")))?;
+            let program = programs.into_iter().nth(number).ok_or_else(|| wrong(format!("no program {number}")))?;
             let constants = program.constants.iter().map(|&(_, constant)| floats(request.constant(constant))).collect();
             stages[index] = Some(Stage { program, constants });
         }
@@ -106,7 +105,7 @@ impl Device for ToyDevice {
 #[derive(Clone)]
 struct Stage {
     program: Program,
-    /// Elements, in the order of the program.
+    /// Elements of the constants, in the order of the program.
     constants: Vec<Vec<f32>>,
 }
 
@@ -166,7 +165,7 @@ impl Executable for ToyExecutable {
 }
 
 impl Queue for ToyExecutable {
-    unsafe fn copy(&self, _: Owner, copies: &mut dyn Iterator<Item = Copy>, _: bool) -> Attempt {
+    unsafe fn copy(&self, _: Owner, copies: &mut dyn Iterator<Item = Copy>, _: bool) -> QueueResult {
         let mut memory = self.memory.lock().unwrap();
         for Copy { to, from, bytes } in copies {
             memory.copy_within(at(from, bytes as usize), to.addr() - BASE);
@@ -174,10 +173,10 @@ impl Queue for ToyExecutable {
         Ok(())
     }
 
-    unsafe fn upload(&self, _: Owner, copies: &mut dyn Iterator<Item = Copy>) -> Attempt {
+    unsafe fn upload(&self, _: Owner, copies: &mut dyn Iterator<Item = Copy>) -> QueueResult {
         let mut memory = self.memory.lock().unwrap();
         for Copy { to, from, bytes } in copies {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             let source = unsafe { std::slice::from_raw_parts(from, bytes as usize) };
             memory[at(to, bytes as usize)].copy_from_slice(source);
         }
@@ -187,18 +186,18 @@ impl Queue for ToyExecutable {
     unsafe fn download(&self, owner: Owner, copies: &mut dyn Iterator<Item = Copy>) -> Result<Event, String> {
         let memory = self.memory.lock().unwrap();
         for Copy { to, from, bytes } in copies {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             let target = unsafe { std::slice::from_raw_parts_mut(to, bytes as usize) };
             target.copy_from_slice(&memory[at(from, bytes as usize)]);
         }
         Ok(Event { slot: owner.slot, step: owner.step })
     }
 
-    fn wait(&self, _: Event) -> Attempt {
+    fn wait(&self, _: Event) -> QueueResult {
         Ok(())
     }
 
-    fn synchronize(&self, _: usize) -> Attempt {
+    fn synchronize(&self, _: usize) -> QueueResult {
         Ok(())
     }
 

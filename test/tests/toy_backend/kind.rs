@@ -1,8 +1,8 @@
-//! The kind `toy`: its memory, rates and estimates.
+//! The device kind `toy`: memory, rates and estimates.
 
 use divi_cost::{
     Model,
-    device::{DefaultRates, DeviceKind, Gains, MemorySpace, Reference},
+    device::{DefaultRates, DeviceKind, MemorySpace, Reference, TypeRatios},
     fit,
     model::{Machine, Rates},
     system::units::{BytesPerSecond, FlopsPerSecond},
@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 
 pub(crate) struct Toy;
 
-static MODEL: LazyLock<Model> = LazyLock::new(|| fit::assumed(&Toy));
+static MODEL: LazyLock<Model> = LazyLock::new(|| fit::prior_model(&Toy));
 
 impl DeviceKind for Toy {
     fn name(&self) -> &str {
@@ -26,7 +26,7 @@ impl DeviceKind for Toy {
         DefaultRates {
             f32: Some(FlopsPerSecond(1e15)),
             bandwidth: Some(BytesPerSecond(1e14)),
-            gains: Gains::UNKNOWN,
+            type_ratios: TypeRatios::UNKNOWN,
             remedy: "give 'flops' and 'bandwidth'",
         }
     }

@@ -1,13 +1,13 @@
-//! Random functions with costs, as text: chains and branches of operators with one result or two, on two devices or three.
+//! Random functions with costs, as text: chains and branches of operators with one or two results, on two or three devices.
 
 use divi_test::random::Random;
 use std::fmt::Write;
 
-/// A module with a function of `size` tasks.
+/// Generates a module with a function of `size` tasks.
 pub(crate) fn random_module(random: &mut Random, size: usize) -> String {
     let devices = ["cpu0", "gpu0", "gpu1"];
     let devices = &devices[..2 + random.below(2)];
-    // Now and then a device is small: then plans must look after memory.
+    // Some devices are small, so that memory constrains plans.
     let memory = *random.choose(&[1_000_000, 1_000_000, 60_000]);
     let is_constrained = random.one_in(2);
     let mut text = String::new();
@@ -22,7 +22,7 @@ pub(crate) fn random_module(random: &mut Random, size: usize) -> String {
     for from in devices {
         for to in devices.iter().filter(|to| *to != from) {
             let bandwidth = random.between(1e8, 1e10);
-            // What goes to the GPUs shares a bus, and so does what comes back; between them there is none.
+            // Transfers to the GPUs share a bus, and so do transfers back; links between GPUs have no bus.
             let bus = match (*from, *to) {
                 ("cpu0", _) => ", bus = \"down\"",
                 (_, "cpu0") => ", bus = \"up\"",
@@ -84,7 +84,7 @@ pub(crate) fn random_module(random: &mut Random, size: usize) -> String {
         values.extend((results == 2).then(|| format!("%m{node}")));
         used.resize(values.len(), false);
     }
-    // Nearly all that nobody reads is returned.
+    // Nearly all unused values are returned.
     let unread: Vec<&String> = values.iter().zip(&used).filter(|(_, used)| !**used).map(|(value, _)| value).collect();
     let kept = unread.len() - usize::from(unread.len() > 1 && random.one_in(4));
     let returned: Vec<String> = unread[..kept].iter().map(|value| (*value).clone()).collect();
@@ -98,12 +98,12 @@ pub(crate) fn random_module(random: &mut Random, size: usize) -> String {
 
 const TENSOR: &str = "tensor<1x64xf32>";
 
-/// A late value most of the time.
+/// Picks a recent value most of the time.
 fn pick(random: &mut Random, count: usize) -> usize {
     count - 1 - random.below(count.min(4)).max(if random.one_in(6) { random.below(count) } else { 0 })
 }
 
-/// The name of a task, its costs, and now and then a constraint.
+/// Returns the name of a task, its costs, and sometimes a constraint.
 fn attributes(random: &mut Random, node: usize, devices: &[&str], is_constrained: bool) -> String {
     let missing = if is_constrained && random.one_in(10) { random.below(devices.len()) } else { devices.len() };
     let costs: Vec<String> = devices
@@ -115,7 +115,7 @@ fn attributes(random: &mut Random, node: usize, devices: &[&str], is_constrained
             format!("@{device} = {{1 = {one:?}, 2 = {:?}, 4 = {:?}}}", one * 1.5, one * 2.5)
         })
         .collect();
-    // No two tasks compute the same: one that stands for the other would be no mistake.
+    // No two tasks are equal: exchanging equal tasks would not be an error.
     let mut attributes =
         format!("tag = {node} : i64, onnx_node_name = \"n{node}\", divi.cost = #divi.cost<{}>", costs.join(", "));
     if random.one_in(8) {

@@ -1,38 +1,39 @@
-//! Good plans, broken in one place.
+//! Valid plans with one error introduced.
 
 use divi_test::random::Random;
 
+/// Names of the mutations.
 pub(crate) const NAMES: [&str; 8] = [
-    "another value",
-    "a task at once",
-    "a launch at once",
-    "a transfer left out",
-    "a transfer in no time",
+    "wrong value",
+    "task starts at zero",
+    "launch starts at zero",
+    "transfer removed",
+    "transfer takes no time",
     "operands swapped",
-    "a task left out",
-    "another operator",
+    "task removed",
+    "operator replaced",
 ];
 
-/// What can be broken in a plan and in its stages, by name.
+/// Returns mutants of a plan and of its stages, by name of the mutation.
 pub(crate) fn of(random: &mut Random, planned: &str, outlined: &str) -> Vec<(&'static str, String)> {
     let is_batch = planned.contains("objective = \"batch\"");
-    let mut mutants = vec![("another value", longer(planned)), ("another value", longer(outlined))];
-    mutants.extend(at_once(random, planned).map(|broken| ("a task at once", broken)));
-    mutants.extend(launched_at_once(random, outlined).map(|broken| ("a launch at once", broken)));
-    mutants.extend(untransferred(random, outlined).map(|broken| ("a transfer left out", broken)));
-    mutants.extend(in_no_time(random, planned, ", end = ", ">").map(|broken| ("a transfer in no time", broken)));
-    mutants.extend(in_no_time(random, outlined, "divi.end = ", " :").map(|broken| ("a transfer in no time", broken)));
-    // What stages of other batches compute is not known.
+    let mut mutants = vec![("wrong value", longer(planned)), ("wrong value", longer(outlined))];
+    mutants.extend(at_once(random, planned).map(|broken| ("task starts at zero", broken)));
+    mutants.extend(launched_at_once(random, outlined).map(|broken| ("launch starts at zero", broken)));
+    mutants.extend(untransferred(random, outlined).map(|broken| ("transfer removed", broken)));
+    mutants.extend(in_no_time(random, planned, ", end = ", ">").map(|broken| ("transfer takes no time", broken)));
+    mutants.extend(in_no_time(random, outlined, "divi.end = ", " :").map(|broken| ("transfer takes no time", broken)));
+    // The contents of stages with other batch sizes are not verified.
     if !is_batch {
         mutants.extend(swapped(random, outlined).map(|broken| ("operands swapped", broken)));
-        mutants.extend(left_out(random, planned).map(|broken| ("a task left out", broken)));
-        mutants.extend(left_out(random, outlined).map(|broken| ("a task left out", broken)));
-        mutants.extend(replaced(random, outlined).map(|broken| ("another operator", broken)));
+        mutants.extend(left_out(random, planned).map(|broken| ("task removed", broken)));
+        mutants.extend(left_out(random, outlined).map(|broken| ("task removed", broken)));
+        mutants.extend(replaced(random, outlined).map(|broken| ("operator replaced", broken)));
     }
     mutants
 }
 
-/// A plan with a task on another device that supports it, in the stage of that device where there are stages.
+/// Moves a task to another device that supports it, and into that device's stage if there are stages.
 pub(crate) fn moved(random: &mut Random, planned: &str) -> Option<String> {
     edit(random, planned, |random, line, lines| {
         let device = between(line, "divi.device = @", ",").or_else(|| between(line, "divi.device = @", "}"))?;
@@ -49,7 +50,7 @@ pub(crate) fn moved(random: &mut Random, planned: &str) -> Option<String> {
     })
 }
 
-/// The text with one line changed, if `change` knows one to change.
+/// Changes one line of a text, the first for which `change` returns one.
 fn edit(
     random: &mut Random,
     text: &str,
@@ -72,7 +73,7 @@ fn between<'a>(line: &'a str, from: &str, to: &str) -> Option<&'a str> {
     Some(&rest[..rest.find(to)?])
 }
 
-/// A transfer that says when it ends does so when it starts.
+/// Sets the end of a transfer to its start.
 fn in_no_time(random: &mut Random, text: &str, key: &str, after: &str) -> Option<String> {
     edit(random, text, |_, line, _| {
         let end = between(line, key, after)?;
@@ -81,13 +82,14 @@ fn in_no_time(random: &mut Random, text: &str, key: &str, after: &str) -> Option
     })
 }
 
+/// Increases the plan's value.
 fn longer(text: &str) -> String {
     let value = between(text, ", value = ", " :").expect("plans have values");
     let more = 1.01 * value.parse::<f64>().expect("values are numbers") + 1.0;
     text.replace(&format!(", value = {value} :"), &format!(", value = {more:?} :"))
 }
 
-/// A task that reads another starts when everything does.
+/// Sets the start of a task with predecessors to zero.
 fn at_once(random: &mut Random, planned: &str) -> Option<String> {
     edit(random, planned, |_, line, lines| {
         let start = between(line, "divi.start = ", " :")?;
@@ -102,7 +104,7 @@ fn at_once(random: &mut Random, planned: &str) -> Option<String> {
     })
 }
 
-/// A launch that reads what is moved starts when everything does.
+/// Sets the start of a launch with transferred operands to zero.
 fn launched_at_once(random: &mut Random, outlined: &str) -> Option<String> {
     edit(random, outlined, |_, line, lines| {
         let operands = line.contains("divi.launch").then(|| between(line, "(", ")"))??;
@@ -116,20 +118,20 @@ fn launched_at_once(random: &mut Random, outlined: &str) -> Option<String> {
     })
 }
 
-/// What was moved is read where it was before: MLIR's own verifier sees that.
+/// Removes a transfer: its result is replaced by its operand, which the operation verifiers detect.
 fn untransferred(random: &mut Random, outlined: &str) -> Option<String> {
     let transfers: Vec<&str> = outlined.lines().filter(|line| line.contains("= divi.transfer ")).collect();
     let transfer = *random.choose(Some(&transfers[..]).filter(|all| !all.is_empty())?);
     let (after, before) = (transfer.trim().split(' ').next()?, between(transfer, "divi.transfer ", " ")?);
     let lines = outlined.lines().filter(|line| *line != transfer);
     let main = lines.clone().position(|line| line.contains("func.func @main("))?;
-    // Names are those of a function only.
+    // SSA names are local to a function.
     let renamed =
         lines.enumerate().map(|(at, line)| if at > main { rename(line, after, before) } else { line.to_owned() });
     Some(renamed.collect::<Vec<_>>().join("\n"))
 }
 
-/// A line with another name for a value.
+/// Renames a value in a line.
 fn rename(line: &str, from: &str, to: &str) -> String {
     let mut renamed = String::new();
     let mut rest = line;
@@ -155,7 +157,7 @@ fn swapped(random: &mut Random, outlined: &str) -> Option<String> {
     })
 }
 
-/// A task with one operand goes, and its readers read that.
+/// Removes a task with one operand, which replaces its result.
 fn left_out(random: &mut Random, text: &str) -> Option<String> {
     let is_unary = |line: &&str| {
         ["Relu", "Abs", "Neg", "Exp"].iter().any(|op| line.contains(&format!("= \"onnx.{op}\"(")))

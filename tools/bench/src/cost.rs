@@ -1,4 +1,4 @@
-//! `divi-bench cost`: the cost model against measured tables that it was not fitted to, each model left out in turn.
+//! `divi-bench cost`: cross-validation of the cost model against measured tables, leaving out one model at a time.
 
 use divi_cost::fit::Target;
 use divi_cost::pytorch::Operators;
@@ -10,7 +10,7 @@ const TABLE: &str = "test/profiles/h200_xeon16_operators.json";
 /// Compare the cost model with a measured table, each model left out of the fit in turn
 #[derive(clap::Args)]
 pub(crate) struct Cost {
-    /// Table of operators that were measured with PyTorch
+    /// Table of operators measured with PyTorch
     #[arg(value_name = "TABLE.json", default_value = TABLE)]
     table: String,
 }
@@ -37,7 +37,7 @@ impl Cost {
 
 fn print(table: &Operators, report: &Report) {
     println!("{}: estimates of operators above 20 µs, by coefficients fitted to the other models", table.device);
-    let batches = distinct(report.judged.iter().map(|it| it.batch));
+    let batches = distinct(report.validated.iter().map(|it| it.batch));
     let columns: Vec<String> = batches.iter().map(|batch| format!("{:>6}", format!("b{batch}"))).collect();
     println!(
         "{:<16} {:>9} {:>12} {:>10}   sums by batch {}",
@@ -48,21 +48,21 @@ fn print(table: &Operators, report: &Report) {
         columns.join(" ")
     );
     for model in &table.models {
-        let own = || report.judged.iter().filter(|it| it.model == model.name);
+        let own = || report.validated.iter().filter(|it| it.model == model.name);
         let ratio = |batch: &u64| Summary::of(own().filter(|it| it.batch == *batch));
         let ratios: Vec<String> = batches.iter().map(|batch| deviation(ratio(batch))).collect();
         line(&model.name, own(), &format!("                 {}", ratios.join(" ")));
     }
-    line("all", report.judged.iter(), "");
+    line("all", report.validated.iter(), "");
     println!();
     println!("{:<16} {:>9} {:>12} {:>10}", "class", "operators", "median error", "sum");
-    for class in distinct(report.judged.iter().map(|it| it.class)) {
-        line(class_name(class), report.judged.iter().filter(|it| it.class == class), "");
+    for class in distinct(report.validated.iter().map(|it| it.class)) {
+        line(class_name(class), report.validated.iter().filter(|it| it.class == class), "");
     }
-    for class in distinct(report.reported.iter().map(|it| it.class)) {
-        let own = || report.reported.iter().filter(|it| it.class == class);
+    for class in distinct(report.unvalidated.iter().map(|it| it.class)) {
+        let own = || report.unvalidated.iter().filter(|it| it.class == class);
         let model = own().next().map_or("", |it| &it.model);
-        line(class_name(class), own(), &format!("   in {model} only, not judged: coefficients are assumed"));
+        line(class_name(class), own(), &format!("   in {model} only, not evaluated: coefficients are assumed"));
     }
 }
 
@@ -71,7 +71,7 @@ fn line<'a>(name: &str, comparisons: impl Iterator<Item = &'a Comparison>, note:
     println!("{name:<16} {count:>9} {:>10.1} % {:>+8.1} %{note}", median * 100.0, (ratio - 1.0) * 100.0);
 }
 
-/// By how much a sum of estimates is off.
+/// Formats the relative error of a sum of estimates.
 fn deviation(summary: Option<Summary>) -> String {
     summary.map_or_else(|| format!("{:>6}", "-"), |it| format!("{:>+5.0}%", (it.ratio - 1.0) * 100.0))
 }

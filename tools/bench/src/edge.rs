@@ -1,4 +1,4 @@
-//! `divi-bench edge`: the figures and tables of the edge paper, for chains with its ratios and for models, beside its numbers.
+//! `divi-bench edge`: the figures and tables of the edge paper for chains with its ratios and for models, next to its numbers.
 
 mod models;
 mod paper;
@@ -8,11 +8,11 @@ mod zones;
 use crate::parts::{in_turn, or_all, sorted};
 use clap::{Parser, ValueEnum};
 
-/// Print the figures and tables of the edge paper beside our numbers
+/// Print the figures and tables of the edge paper next to our numbers
 #[derive(Debug, Parser)]
 #[command(args_override_self = true)]
 pub(crate) struct Edge {
-    /// Parts to run, by default all of them
+    /// Parts to run; by default all of them
     #[arg(value_name = "PART")]
     parts: Vec<Part>,
     #[command(flatten)]
@@ -23,19 +23,19 @@ pub(crate) struct Edge {
 enum Part {
     /// Fig. 6: gains of a chain of 49 layers by ratio of link speed to machine speed, and search nodes.
     Zones,
-    /// Fig. 5: gains by numbers of machines and of split points.
+    /// Fig. 5: gains by number of machines and of split points.
     Speedups,
-    /// Table 2: eq. (10) and the best placement of vision models in the paper's four set-ups.
+    /// Table 2: eq. (10) and the best placement of vision models in the paper's four setups.
     Models,
 }
 
-// Options of all parts.
+// Options of all parts; not a doc comment, which would become help text.
 #[derive(clap::Args, Clone, Debug, PartialEq)]
 pub(crate) struct Settings {
-    /// Number of chains that speed-ups are averaged over
+    /// Number of chains that speedups are averaged over
     #[arg(long, value_name = "N", default_value = "10", value_parser = divi_cli::positive::<u64>)]
     seeds: u64,
-    /// Search nodes of each placement
+    /// Maximum number of search nodes of each placement
     #[arg(long, value_name = "N", default_value = "2000000", value_parser = divi_cli::positive::<u64>)]
     iterations: u64,
 }
@@ -68,7 +68,7 @@ mod tests {
         let Edge { parts, settings } = parsed("models zones --seeds=4 --seeds=3 --iterations 5").unwrap();
         assert_eq!((sorted(&parts), settings), (vec![Part::Zones, Part::Models], Settings { seeds: 3, iterations: 5 }));
         let error = parsed("--seeds=0").unwrap_err();
-        assert!(error.contains("invalid value '0' for '--seeds <N>': must be an integer from 1 on"), "{error}");
+        assert!(error.contains("invalid value '0' for '--seeds <N>': must be a positive integer"), "{error}");
         let error = parsed("zone").unwrap_err();
         assert!(error.contains("'zone' for '[PART]...'\n  [possible values: zones, speedups, models]"), "{error}");
     }

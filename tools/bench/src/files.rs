@@ -1,4 +1,4 @@
-//! Problems that ship with divi.
+//! Reading of problem files.
 
 use std::fs;
 

@@ -1,7 +1,7 @@
-//! `divi-bench import`: import against `onnx.load` + `onnx.shape_inference` in Python.
+//! `divi-bench import`: import compared with `onnx.load` + `onnx.shape_inference` in Python.
 //!
-//! Both sides are timed within their process, medians of warm runs: neither pays for starting up. divi does more in its
-//! time: it folds shape arithmetic and builds a module.
+//! Both are timed inside their process, as medians of warm runs, so that startup does not count. divi does more work: it
+//! folds shape arithmetic and builds a module.
 
 use crate::python;
 use divi_passes::import::{Options, Source, import};
@@ -13,10 +13,10 @@ use std::{
 
 const BASELINE: &str = include_str!("import_baseline.py");
 
-/// The largest graphs that ship with divi; their weights are not there.
+/// The largest graphs in `test/models`; their weights are missing.
 const GRAPHS: &[&str] = &["openllama_3b_1x128", "gpt2_large_1x128", "vit_b_16", "densenet121"];
 
-/// Models that are also measured with their weights inside, as exporters write them.
+/// Models that are also measured with embedded weights, as exporters write them.
 const EMBEDDED: &[&str] = &["resnet50", "bert_base_128"];
 
 const REPEATS: usize = 15;
@@ -82,7 +82,7 @@ fn defaults() -> Result<Vec<Row>, String> {
     Ok(rows)
 }
 
-/// The median time of an import into a new context.
+/// Returns the median time of an import into a new context.
 fn measure(path: &Path, repeats: usize) -> Result<Duration, String> {
     let mut samples = vec![];
     for _ in 0..=repeats {
@@ -93,7 +93,7 @@ fn measure(path: &Path, repeats: usize) -> Result<Duration, String> {
         samples.push(start.elapsed());
         drop(module);
     }
-    // The first run pays for what the others find warm.
+    // The first run is a warm-up.
     samples.remove(0);
     samples.sort();
     Ok(samples[samples.len() / 2])

@@ -1,7 +1,7 @@
-"""Times onnx.load and onnx.shape_inference.infer_shapes on models; prints `seconds_load seconds_infer` a model.
+"""Times onnx.load and onnx.shape_inference.infer_shapes on models; prints `seconds_load seconds_infer` for each model.
 
-External data is not loaded, because divi does not load it either. With `--embed OUT`, first writes the one model that
-follows with its weights inside, filled with noise.
+External data is not loaded, since divi does not load it either. `--embed OUT` instead writes the given model with embedded
+weights, filled with noise.
 """
 
 import sys

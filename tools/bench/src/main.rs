@@ -1,4 +1,4 @@
-//! `divi-bench`: tables of divi against baselines, measured in the same run, as ratios.
+//! `divi-bench`: tables that compare divi with baselines measured in the same run.
 
 mod cost;
 mod edge;
@@ -16,7 +16,7 @@ mod runs;
 use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
 
-/// Print tables of divi against baselines, measured in the same run
+/// Print tables that compare divi with baselines measured in the same run
 #[derive(Parser)]
 #[command(name = "divi-bench", version, disable_version_flag = true, disable_help_subcommand = true)]
 struct Arguments {

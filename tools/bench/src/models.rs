@@ -1,4 +1,4 @@
-//! The problems that models pose, and what their tasks compute, as `divi-opt` writes them.
+//! Problems of models, and the operations of their tasks, as written by `divi-opt`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,7 @@ use divi_planner::Problem;
 
 use crate::files::read;
 
-/// The models for images in `test/models`, those of DiviML's figures first.
+/// Vision models in `test/models`; those of DiviML's figures come first.
 pub(crate) const VISION: [&str; 13] = [
     "alexnet",
     "vgg16",
@@ -26,12 +26,12 @@ pub(crate) const VISION: [&str; 13] = [
     "vit_b_16",
 ];
 
-/// A model of `test/models` on a system: a preset, or a file.
+/// Returns the problem of a model of `test/models` on a system (a preset or a file).
 pub(crate) fn problem(model: &str, system: &str, inputs: u32) -> Result<Problem, String> {
     emitted(model, system, &inputs.to_string(), &[&format!("--inputs={inputs}")])
 }
 
-/// The same for one input, whose parameters are still in the host's memory.
+/// Returns the cold-start problem for one input: parameters are still in host memory.
 pub(crate) fn cold_problem(model: &str, system: &str) -> Result<Problem, String> {
     emitted(model, system, "cold", &["--cold"])
 }
@@ -44,7 +44,7 @@ fn emitted(model: &str, system: &str, what: &str, options: &[&str]) -> Result<Pr
     read(&file)
 }
 
-/// The operations of each task of a model, by its name.
+/// Returns the operations of each task of a model by name.
 pub(crate) fn operations(model: &str, system: &str) -> Result<BTreeMap<String, f64>, String> {
     let row = |(line, fields): (String, Vec<String>)| {
         let operations = fields.get(2).and_then(|field| field.parse().ok());
@@ -53,13 +53,13 @@ pub(crate) fn operations(model: &str, system: &str) -> Result<BTreeMap<String, f
     costs(model, system)?.into_iter().map(row).collect()
 }
 
-/// The table of costs: each line with its fields.
+/// Returns the cost table: each line with its fields.
 fn costs(model: &str, system: &str) -> Result<Vec<(String, Vec<String>)>, String> {
     let table = opt_on(model, system, &["--cost-table=csv"])?;
     Ok(table.lines().skip(1).map(|line| (line.to_owned(), fields(line))).collect())
 }
 
-/// What `divi-opt` prints for a model.
+/// Runs `divi-opt` on a model; returns its standard output.
 fn opt_on(model: &str, system: &str, arguments: &[&str]) -> Result<String, String> {
     let opt = std::env::current_exe().map_err(|error| error.to_string())?.with_file_name("divi-opt");
     let output = Command::new(&opt)
@@ -74,7 +74,7 @@ fn opt_on(model: &str, system: &str, arguments: &[&str]) -> Result<String, Strin
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// The fields of a line of comma-separated values, of which some may be in quotes.
+/// Splits a line of comma-separated values, some of which may be quoted.
 fn fields(line: &str) -> Vec<String> {
     let (mut fields, mut quoted) = (vec![String::new()], false);
     for character in line.chars() {

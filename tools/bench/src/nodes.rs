@@ -1,5 +1,5 @@
-//! `divi-bench nodes`: GPT-3 on six nodes of four GPUs, planned as a whole against one node's plan repeated, and what it
-//! does to integer programs to tell equal devices and nodes apart (DiviML VI, Table V).
+//! `divi-bench nodes`: GPT-3 on six nodes of four GPUs, planned jointly and with one node's plan replicated, and the effect
+//! of symmetry breaking on integer programs (DiviML VI, Table V).
 
 mod symmetry;
 mod together;
@@ -7,11 +7,11 @@ mod together;
 use crate::parts::{in_turn, or_all};
 use clap::{Args, ValueEnum};
 
-/// Plan GPT-3 on six nodes of four GPUs, and compare ways to break symmetries
+/// Plan GPT-3 on six nodes of four GPUs, and compare symmetry-breaking criteria
 #[derive(Args)]
 #[command(args_override_self = true)]
 pub(crate) struct Nodes {
-    /// Parts to run, by default both
+    /// Parts to run; by default both
     #[arg(value_name = "PART")]
     parts: Vec<Part>,
     /// Time limit of each integer program, in seconds
@@ -21,9 +21,9 @@ pub(crate) struct Nodes {
 
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
 enum Part {
-    /// Table V: GPT-3 on six nodes of four GPUs, one node's plan repeated and all nodes planned together.
+    /// Table V: GPT-3 on six nodes of four GPUs, one node's plan replicated and all nodes planned jointly.
     Together,
-    /// Criteria by which integer programs order equal devices and nodes.
+    /// Criteria by which integer programs break symmetries of equal devices and nodes.
     Symmetry,
 }
 

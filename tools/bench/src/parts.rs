@@ -2,12 +2,12 @@
 
 use clap::ValueEnum;
 
-/// Returns the parts that are given, or all of them if none is.
+/// Returns the given parts, or all of them if none is given.
 pub(crate) fn or_all<P: ValueEnum>(parts: Vec<P>) -> Vec<P> {
     if parts.is_empty() { P::value_variants().to_vec() } else { parts }
 }
 
-/// Returns the same parts once each, in the order in which they are declared.
+/// Returns the parts without duplicates, in declaration order.
 pub(crate) fn sorted<P: ValueEnum + PartialEq>(parts: &[P]) -> Vec<P> {
     P::value_variants().iter().filter(|part| parts.contains(part)).cloned().collect()
 }

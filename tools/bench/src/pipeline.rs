@@ -1,5 +1,5 @@
-//! `divi-bench pipeline`: the tables of the MTPP paper for graphs like its synthetic ones, beside its own numbers, and
-//! how fast orders are sliced.
+//! `divi-bench pipeline`: the tables of the MTPP paper for graphs like its synthetic ones, next to its numbers, and the
+//! speed of slicing.
 
 mod baseline;
 mod best;
@@ -17,11 +17,11 @@ use best::Best;
 use clap::{ArgAction, Parser, ValueEnum};
 use graphs::Choice;
 
-/// Print the tables of the MTPP paper for graphs like its synthetic ones beside its numbers
+/// Print the tables of the MTPP paper for graphs like its synthetic ones next to its numbers
 #[derive(Debug, Parser)]
 #[command(args_override_self = true)]
 pub(crate) struct Pipeline {
-    /// Parts to run, by default all of them
+    /// Parts to run; by default all of them
     #[arg(value_name = "PART")]
     parts: Vec<Part>,
     #[command(flatten)]
@@ -30,17 +30,17 @@ pub(crate) struct Pipeline {
 
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
 enum Part {
-    /// Table 2: values of the slicings of different orders, and searches beyond orders.
+    /// Table 2: values of the best slicings of different orders, and of searches beyond orders.
     Orders,
-    /// Table 3: proven bounds, as a share of the best known value.
+    /// Table 3: proven bounds, relative to the best known value.
     Bounds,
-    /// Pipelines of real models, on equal devices and on different ones.
+    /// Pipelines of real models, on homogeneous and on heterogeneous devices.
     Models,
-    /// Slicing against the plain dynamic program, in processor time.
+    /// Slicing compared with the plain dynamic program, in processor time.
     Speed,
 }
 
-// Options of all parts.
+// Options of all parts; not a doc comment, which would become help text.
 #[derive(clap::Args, Debug, PartialEq)]
 pub(crate) struct Settings {
     /// Numbers of stages
@@ -51,7 +51,7 @@ pub(crate) struct Settings {
     stages: Vec<u32>,
     /// Graphs of test/problems; by default all of regal
     ///
-    /// The first N of regal, or all of regal and msr whose name contains NAME.
+    /// The first N of regal, or all of regal and msr whose names contain NAME.
     #[arg(long, value_name = "N|NAME", value_parser = Choice::parse)]
     graphs: Option<Choice>,
     /// Time limit of each search, in seconds
@@ -59,8 +59,8 @@ pub(crate) struct Settings {
     seconds: f64,
     /// Time limit of the proofs of a graph and k together, in seconds
     ///
-    /// A fifth is for bottleneck, of what is left three tenths for bottleneck-guess, then half for priced, the rest for
-    /// exact. Table 3 in full is --milp-seconds=8100, the paper's limits: eleven days; 60 takes two hours.
+    /// A fifth is for bottleneck; of the rest, three tenths are for bottleneck-guess, then half for priced, and the
+    /// remainder for exact. The full Table 3 is --milp-seconds=8100, the paper's limits: eleven days; 60 takes two hours.
     #[arg(long, value_name = "S", default_value = "2", value_parser = divi_cli::seconds, verbatim_doc_comment)]
     milp_seconds: f64,
 }
@@ -113,18 +113,18 @@ mod tests {
     }
 
     #[test]
-    fn slips_are_named() {
+    fn invalid_values_are_reported() {
         for (line, message) in [
-            ("--k=2,x", "invalid value 'x' for '--k <K,...>': must be an integer from 1 on"),
-            ("--k=0", "invalid value '0' for '--k <K,...>': must be an integer from 1 on"),
-            ("--k=", "invalid value '' for '--k <K,...>': must be an integer from 1 on"),
-            ("--graphs=", "invalid value '' for '--graphs <N|NAME>': must be a number from 1 on, or a part of a name"),
+            ("--k=2,x", "invalid value 'x' for '--k <K,...>': must be a positive integer"),
+            ("--k=0", "invalid value '0' for '--k <K,...>': must be a positive integer"),
+            ("--k=", "invalid value '' for '--k <K,...>': must be a positive integer"),
+            ("--graphs=", "invalid value '' for '--graphs <N|NAME>': must be a positive number, or a part of a name"),
+            ("--graphs=0", "invalid value '0' for '--graphs <N|NAME>': must be a positive number, or a part of a name"),
+            ("--seconds=-1", "invalid value '-1' for '--seconds <S>': must be a non-negative number of seconds"),
             (
-                "--graphs=0",
-                "invalid value '0' for '--graphs <N|NAME>': must be a number from 1 on, or a part of a name",
+                "--milp-seconds=inf",
+                "invalid value 'inf' for '--milp-seconds <S>': must be a non-negative number of seconds",
             ),
-            ("--seconds=-1", "invalid value '-1' for '--seconds <S>': must be a number of seconds from 0 on"),
-            ("--milp-seconds=inf", "invalid value 'inf' for '--milp-seconds <S>': must be a number of seconds"),
             ("order", "invalid value 'order' for '[PART]...'\n  [possible values: orders, bounds, models, speed]"),
         ] {
             let error = parsed(line).unwrap_err();

@@ -1,5 +1,5 @@
-//! `divi-bench plan`: the tables of the DiviML paper for our networks, beside the paper's own numbers, which were measured
-//! on other networks, devices and machines: to be compared by their ratios, not one by one.
+//! `divi-bench plan`: the tables of the DiviML paper for our networks, next to the paper's numbers. Those were measured on
+//! other networks, devices and machines: compare ratios, not single values.
 
 mod cold;
 mod curves;
@@ -16,11 +16,11 @@ use std::path::PathBuf;
 use crate::parts::{in_turn, or_all};
 use clap::{Args, ValueEnum};
 
-/// Print the tables of the DiviML paper for our networks beside its numbers
+/// Print the tables of the DiviML paper for our networks next to its numbers
 #[derive(Args)]
 #[command(args_override_self = true)]
 pub(crate) struct Plan {
-    /// Parts to run, by default all of them
+    /// Parts to run; by default all of them
     #[arg(value_name = "PART")]
     parts: Vec<Part>,
     #[command(flatten)]
@@ -31,7 +31,7 @@ pub(crate) struct Plan {
 enum Part {
     /// Table I: networks of ten modules, one input.
     Latency,
-    /// Table III: how much sooner milp-split has its plan than the paper's MILP.
+    /// Table III: speedup of milp-split over the paper's MILP until an equally good plan is found.
     Speedup,
     /// Table IV: the same networks, a queue of 16 inputs.
     Throughput,
@@ -43,11 +43,11 @@ enum Part {
     Large,
     /// divi-opt --partition for every model, machine and objective.
     Partition,
-    /// SortingHat's servers: language models whose parameters are still in the host's memory.
+    /// SortingHat's servers: language models whose parameters are still in host memory.
     Cold,
 }
 
-// Options of all parts.
+// Options of all parts; not a doc comment, which would become help text.
 #[derive(Args)]
 pub(crate) struct Settings {
     /// Time limit of each search, in seconds

@@ -1,13 +1,13 @@
-//! Baselines are Python programs; this runs them in the environment that `tools/setup` makes, or in one with more engines.
+//! Runs baselines, which are Python programs, in the environment of `tools/setup` or in one with more engines.
 
 use std::{env, process::Command};
 
-/// Runs a script with arguments and returns what it prints.
+/// Runs a script with arguments; returns its standard output.
 pub(crate) fn run(script: &str, arguments: &[&str]) -> Result<String, String> {
     run_in(&env::var("DIVI_PYTHON").unwrap_or_else(|_| ".venv/bin/python".into()), script, arguments)
 }
 
-/// The Python that has the engines which bundles are compared with.
+/// Returns the Python interpreter with the engines that bundles are compared with.
 pub(crate) fn bench() -> String {
     env::var("DIVI_BENCH_PYTHON").unwrap_or_else(|_| "target/bench/venv/bin/python".into())
 }
@@ -21,5 +21,5 @@ pub(crate) fn run_in(python: &str, script: &str, arguments: &[&str]) -> Result<S
     if !output.status.success() {
         return Err(format!("the baseline failed:\n{}", String::from_utf8_lossy(&output.stderr)));
     }
-    String::from_utf8(output.stdout).map_err(|_| "the baseline printed no text".to_owned())
+    String::from_utf8(output.stdout).map_err(|_| "the output of the baseline is not UTF-8".to_owned())
 }

@@ -1,9 +1,8 @@
-//! `divi-bench run`: compiled models against ONNX Runtime and OpenVINO, pipelines against their predictions, and what compiling,
-//! starting and memory take.
+//! `divi-bench run`: compiled models compared with ONNX Runtime and OpenVINO, pipelines compared with their predictions, and
+//! compile time, startup time and memory.
 
 mod build;
 mod compile;
-mod foretold;
 mod gpu;
 mod launch;
 mod machine;
@@ -11,13 +10,14 @@ mod memory;
 mod mixed;
 mod models;
 mod pipeline;
+mod predicted;
 mod start;
 mod trace;
 
 use crate::parts::{in_turn, sorted};
 use clap::{ArgAction, Parser, ValueEnum};
 
-/// What is compared: all models for images, and one for text.
+/// Models that are compared: all vision models, and one language model.
 const MODELS: [&str; 14] = [
     "alexnet",
     "convnext_tiny",
@@ -48,25 +48,26 @@ pub(crate) struct Run {
 
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
 enum Part {
-    /// Times against ONNX Runtime and OpenVINO, alternating calls in one process.
+    /// Times compared with ONNX Runtime and OpenVINO, in alternating bursts in one process.
     Models,
-    /// Throughput of two devices, predicted and measured, against one core's.
+    /// Throughput of two devices, predicted and measured, compared with one core.
     Pipeline,
-    /// Time of compilation.
+    /// Compile time.
     Compile,
     /// Time to load a bundle and run it for the first time.
     Start,
-    /// Peak memory of a run, against weights and planned activations.
+    /// Peak memory of a run, compared with weights and planned activations.
     Memory,
-    /// Times on a GPU against PyTorch, and outputs against those of CPUs.
+    /// Times on a GPU compared with PyTorch, and outputs compared with those of CPUs.
     Gpu,
-    /// Predicted and measured times of plans that are made with what divi-profile measures on this machine.
-    Foretold,
+    /// Predicted and measured times of plans made with the measurements of divi-profile on this machine.
+    #[value(alias = "foretold")]
+    Predicted,
     /// Plans on several devices, for one input, a queue and a pipeline: predictions, times, overlap, outputs.
     Mixed,
 }
 
-// Options of all parts.
+// Options of all parts; not a doc comment, which would become help text.
 #[derive(clap::Args, Debug, PartialEq)]
 struct Settings {
     /// Models of test/models
@@ -80,7 +81,7 @@ struct Settings {
         hide_default_value = true, value_parser = divi_cli::positive::<usize>
     )]
     threads: Vec<usize>,
-    /// Rounds in which engines take turns
+    /// Number of rounds, in which the engines alternate
     #[arg(long, value_name = "N", default_value = "15", value_parser = divi_cli::positive::<usize>)]
     rounds: usize,
     /// Time of each measurement of a pipeline or a plan, in seconds
@@ -91,7 +92,7 @@ struct Settings {
     system: String,
 }
 
-/// One thread, and one for each core.
+/// Returns the default numbers of threads: one, and one per core.
 fn threads() -> Vec<usize> {
     let mut threads = vec![1, std::thread::available_parallelism().map_or(1, |count| count.get())];
     threads.dedup();
@@ -120,17 +121,17 @@ impl Run {
             Part::Start => start::start(settings),
             Part::Memory => memory::memory(settings),
             Part::Gpu => gpu::gpu(settings),
-            Part::Foretold => foretold::foretold(settings),
+            Part::Predicted => predicted::predicted(settings),
             Part::Mixed => mixed::mixed(settings),
         })
     }
 }
 
-/// What to think of times on a machine that does other things.
+/// Returns a warning if the machine is loaded.
 fn busy() -> Option<String> {
     let text = std::fs::read_to_string("/proc/loadavg").ok()?;
     let load: f64 = text.split_whitespace().next()?.parse().ok()?;
-    let note = format!("other programs keep {load:.1} cores busy on average: times below are theirs, too");
+    let note = format!("warning: the load average is {load:.1}; other processes affect the times below");
     (load > 0.5).then_some(note)
 }
 
@@ -158,12 +159,12 @@ mod tests {
     }
 
     #[test]
-    fn slips_are_named() {
+    fn invalid_values_are_reported() {
         for (line, message) in [
-            ("--threads=0", "invalid value '0' for '--threads <N,...>': must be an integer from 1 on"),
-            ("--threads=1,x", "invalid value 'x' for '--threads <N,...>': must be an integer from 1 on"),
-            ("--rounds=", "invalid value '' for '--rounds <N>': must be an integer from 1 on"),
-            ("--seconds=-1", "invalid value '-1' for '--seconds <S>': must be a number of seconds from 0 on"),
+            ("--threads=0", "invalid value '0' for '--threads <N,...>': must be a positive integer"),
+            ("--threads=1,x", "invalid value 'x' for '--threads <N,...>': must be a positive integer"),
+            ("--rounds=", "invalid value '' for '--rounds <N>': must be a positive integer"),
+            ("--seconds=-1", "invalid value '-1' for '--seconds <S>': must be a non-negative number of seconds"),
             (
                 "models memori",
                 "invalid value 'memori' for '[PART]...'\n  [possible values: models, pipeline, compile, ",

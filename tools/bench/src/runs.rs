@@ -1,41 +1,42 @@
-//! One algorithm on one problem, with what it found when.
+//! Runs of an algorithm on a problem, with a record of its incumbents.
 
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use divi_planner::plan::Limit;
+use divi_planner::units::Micros;
 use divi_planner::{Objective, Observer, Options, Plan, Problem, SolverEvent};
 
-/// Two values this close, as a share, are the same.
+/// Relative difference up to which values are equal.
 pub(crate) const SAME: f64 = 1e-6;
 
 pub(crate) struct Run {
     pub(crate) plan: Plan,
     pub(crate) seconds: f64,
-    /// Each better value with when it was there, in seconds.
-    pub(crate) found: Vec<(f64, f64)>,
+    /// Time of each incumbent in seconds, and its value.
+    pub(crate) found: Vec<(f64, Micros)>,
 }
 
 impl Run {
-    /// When a plan of at most this value was there.
-    pub(crate) fn reached(&self, value: f64) -> Option<f64> {
+    /// Returns the time of the first plan of at most this value.
+    pub(crate) fn reached(&self, value: Micros) -> Option<f64> {
         self.found.iter().find(|(_, found)| *found <= value * (1.0 + SAME)).map(|(seconds, _)| *seconds)
     }
 }
 
-/// Solves with a limit in seconds.
+/// Solves with a time limit in seconds.
 pub(crate) fn run(problem: &Problem, objective: Objective, algorithm: &str, seconds: f64) -> Result<Run, String> {
     run_with(problem, objective, algorithm, Options { limit: Some(Limit::Seconds(seconds)), ..Options::default() })
 }
 
-/// Solves as the options say, but for who is told.
+/// Solves with options, whose observer is replaced.
 pub(crate) fn run_with(
     problem: &Problem,
     objective: Objective,
     algorithm: &str,
     options: Options,
 ) -> Result<Run, String> {
-    let found: Arc<Mutex<Vec<(f64, f64)>>> = Arc::default();
+    let found: Arc<Mutex<Vec<(f64, Micros)>>> = Arc::default();
     let started = Instant::now();
     let observer = {
         let found = Arc::clone(&found);

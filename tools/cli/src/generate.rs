@@ -1,11 +1,11 @@
-//! Completions and manual pages as files.
+//! Generation of completions and manual pages.
 
 use clap::Command;
 use clap_complete::{Generator, Shell};
 use std::{fs, io, path::Path};
 
-/// Writes completions and manual pages of a command into the folders below `folder` in which shells and `man` look for them if `folder` is
-/// `/usr/share` or `~/.local/share`.
+/// Writes completions and manual pages of a command into the standard folders of shells and `man` below `folder`, which is
+/// `/usr/share` or `~/.local/share` for an installation.
 pub(crate) fn write(mut command: Command, folder: &Path) -> Result<(), String> {
     let name = command.get_name().to_owned();
     for (shell, place) in [

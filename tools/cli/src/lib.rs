@@ -1,7 +1,7 @@
 //! Command lines of divi's tools: parsing with `clap`, errors, shell completions and manual pages.
 //!
-//! All tools behave alike: errors begin with the name of the tool and end it with status 1, help and versions go to standard output, and
-//! the value of an option may begin with `-`.
+//! Common conventions of all tools: errors begin with the name of the tool and give exit status 1, help and versions go to
+//! standard output, and the value of an option may begin with `-`.
 
 mod generate;
 
@@ -21,11 +21,11 @@ use std::{
     str::FromStr,
 };
 
-/// Undocumented first argument of every tool: writes its completions and manual pages into the folder that follows.
+/// Undocumented first argument of every tool: writes its completions and manual pages into the folder given next.
 const GENERATE: &str = "--generate";
 
-/// Parses the arguments of this process. The error is the exit status of a process that has nothing left to do: help, the version or an
-/// error is printed.
+/// Parses the arguments of this process. The error is the exit status if the process is done: help, the version or an error
+/// was printed.
 pub fn parse<T: FromArgMatches>(command: Command) -> Result<T, ExitCode> {
     let name = command.get_name().to_owned();
     let fail = |message: &dyn Display| {
@@ -57,21 +57,21 @@ pub fn try_parse_from<T: FromArgMatches>(
     command: Command,
     arguments: impl IntoIterator<Item: Into<OsString> + Clone>,
 ) -> Result<T, clap::Error> {
-    // A line without a command is an error that lists them, not a request for help.
+    // A missing command is an error that lists the commands, not a request for help.
     let mut command = allow_hyphen_values(command).arg_required_else_help(false);
     let matches = command.try_get_matches_from_mut(arguments);
     let parsed = matches.and_then(|mut matches| T::from_arg_matches_mut(&mut matches));
     parsed.map_err(|mut error| {
         if error.kind() == ErrorKind::InvalidSubcommand {
             let names: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
-            let note = format!("the commands are {}", names.join(", "));
+            let note = format!("available commands: {}", names.join(", "));
             error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![note.into()]));
         }
         error
     })
 }
 
-/// Lets values of options begin with `-`, as in `-o -`. Positional arguments need `--` for that.
+/// Allows values of options to begin with `-`, as in `-o -`. Positional arguments need `--` for that.
 fn allow_hyphen_values(command: Command) -> Command {
     let allow = |arg: Arg| {
         let is_option = !arg.is_positional() && arg.get_action().takes_values();
@@ -80,7 +80,7 @@ fn allow_hyphen_values(command: Command) -> Command {
     command.mut_args(allow).mut_subcommands(allow_hyphen_values)
 }
 
-/// Parser of values that have a name each, which `T` knows as well.
+/// Returns a parser of named values, which `T` can parse too.
 pub fn named<T>(names: impl IntoIterator<Item: Into<PossibleValue>>) -> impl TypedValueParser<Value = T>
 where
     T: FromStr<Err: Error + Send + Sync + 'static> + Clone + Send + Sync + 'static,
@@ -91,13 +91,13 @@ where
 /// Parses a number of seconds.
 pub fn seconds(text: &str) -> Result<f64, String> {
     let seconds = text.parse().ok().filter(|seconds: &f64| seconds.is_finite() && *seconds >= 0.0);
-    seconds.ok_or_else(|| "must be a number of seconds from 0 on".to_owned())
+    seconds.ok_or_else(|| "must be a non-negative number of seconds".to_owned())
 }
 
 /// Parses an integer that is at least 1.
 pub fn positive<T: FromStr + PartialOrd + Default>(text: &str) -> Result<T, String> {
     let number = text.parse().ok().filter(|number| *number > T::default());
-    number.ok_or_else(|| "must be an integer from 1 on".to_owned())
+    number.ok_or_else(|| "must be a positive integer".to_owned())
 }
 
 #[cfg(test)]

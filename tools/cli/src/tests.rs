@@ -1,3 +1,4 @@
+//! Tests of command-line parsing.
 use super::{env, generate, io, named, positive, seconds, try_parse_from};
 use clap::{CommandFactory, Parser};
 use std::{
@@ -53,25 +54,25 @@ fn values_are_parsed() {
     let Ok(Arguments::Count { number: 3, limit: Some(0.5), colour: Some(Colour::Red) }) =
         parsed("count --number 3 --limit=0.5 --colour RED")
     else {
-        panic!("it is a sound line")
+        panic!("the line is valid")
     };
     assert!(matches!(parsed("copy -"), Ok(Arguments::Copy { file }) if file == Path::new("-")));
     assert!(matches!(parsed("copy -- -x"), Ok(Arguments::Copy { file }) if file == Path::new("-x")));
 }
 
-/// Errors name the option, its value and what may be there instead.
+/// Tests that errors name the option, its value and the expected values.
 #[test]
 fn errors_name_the_remedy() {
-    fails("count --number 0", "invalid value '0' for '--number <NUMBER>': must be an integer from 1 on");
-    fails("count --number -1", "invalid value '-1' for '--number <NUMBER>': must be an integer from 1 on");
+    fails("count --number 0", "invalid value '0' for '--number <NUMBER>': must be a positive integer");
+    fails("count --number -1", "invalid value '-1' for '--number <NUMBER>': must be a positive integer");
     fails(
         "count --number 1 --limit inf",
-        "invalid value 'inf' for '--limit <LIMIT>': must be a number of seconds from",
+        "invalid value 'inf' for '--limit <LIMIT>': must be a non-negative number of seconds",
     );
     fails("count --number 1 --colour blue", "[possible values: red, green]");
     fails("count --numbr 1", "a similar argument exists: '--number'");
     fails("coumt", "a similar subcommand exists: 'count'");
-    fails("list", "unrecognized subcommand 'list'\n\n  tip: the commands are count, copy\n");
+    fails("list", "unrecognized subcommand 'list'\n\n  tip: available commands: count, copy\n");
     fails("", "[subcommands: count, copy]");
 }
 
@@ -90,7 +91,7 @@ fn completions_and_manual_pages_are_written() {
         let written = fs::read_to_string(folder.join(file)).unwrap();
         assert!(written.contains(text), "{file}: {written}");
     }
-    // Bash calls the function with the command, the word and the one before it.
+    // Bash passes the command, the current word and the previous word.
     let script = r#"source "$1"; COMP_WORDS=(my-tool count --num); COMP_CWORD=2
         $(complete -p my-tool | sed 's/.*-F \([^ ]*\).*/\1/') my-tool --num count; echo "${COMPREPLY[@]}""#;
     let path = folder.join("bash-completion/completions/my-tool.bash");

@@ -1,4 +1,4 @@
-// divi-opt is MLIR's own opt driver with divi's dialects and passes, which also reads ONNX models and plans them.
+// divi-opt is MLIR's opt driver with divi's dialects and passes; it also reads ONNX models and plans them.
 
 #include "Divi.h"
 #include "Onnx.h"
@@ -27,7 +27,7 @@ using namespace divi::opt;
 namespace fs = llvm::sys::fs;
 namespace path = llvm::sys::path;
 
-/// What the command line says about reading the input.
+/// Import options from the command line.
 extern "C" struct DiviImportOptions {
   MlirStringRef inputShapes, dims, inputValues, weightsDir, irFolder;
   int64_t batch;
@@ -35,42 +35,42 @@ extern "C" struct DiviImportOptions {
 };
 
 extern "C" {
-/// Fails if files (with NUL between them) or a folder are weights of the module or contain them.
+/// Fails if any of the files (separated by NUL) or the folder is a weight file of the module or contains one.
 bool diviRunCheckOutputs(MlirOperation module, MlirStringRef irFolder, MlirStringRef files, MlirStringRef folder);
 /// Removes temporary files when a signal ends the process.
 void diviCleanUpOnSignals();
-/// `title` is what the model is called.
+/// Creates a session; `title` is the name of the model in reports.
 DiviSession *diviSessionCreate(bool showProgress, MlirStringRef title);
 void diviSessionDestroy(DiviSession *session);
-/// Takes a text.
+/// Callback that receives a text.
 using Sink = void (*)(MlirStringRef text, void *user);
-/// One view of the plan: plan, dot, html, svg, summary, json, or why a node (`argument`) runs where it does (explain).
-/// False, with an error printed, if there is none.
+/// Renders a view of the plan: plan, dot, html, svg, summary, json, or an explanation of the placement of node `argument`
+/// (explain). Returns false and prints an error if there is no plan.
 bool diviSessionShow(DiviSession *session, MlirStringRef view, MlirStringRef argument, Sink sink, void *user);
-/// Takes the versions of divi and of what it is built with, a line each.
+/// Passes the versions of divi and of its libraries to `sink`, one per line.
 void diviVersions(MlirStringRef llvm, Sink sink, void *user);
-/// False, with an error printed, if no code is generated for a processor.
+/// Returns false and prints an error if code generation does not support a processor.
 bool diviCheckCpu(MlirStringRef cpu);
 bool diviIsOnnx(MlirStringRef bytes);
-/// Imports a model and hands its MLIR bytecode to `sink`. False, with errors printed, if it cannot be imported. `name`
-/// is a file that constants may refer to (`isFile`), or only what errors call the bytes.
+/// Imports a model and passes its MLIR bytecode to `sink`. Returns false and prints errors if it cannot be imported. `name` is
+/// a file that constants may refer to (`isFile`), or else a label for errors.
 bool diviImportOnnx(MlirStringRef name, bool isFile, MlirStringRef bytes, const DiviImportOptions *options,
                     void (*sink)(MlirStringRef bytes, void *buffer), void *buffer);
 }
 
-static LogicalResult complain(const llvm::Twine &message) {
+static LogicalResult reportError(const llvm::Twine &message) {
   llvm::errs() << "divi-opt: error: " << message << "\n";
   return failure();
 }
 
-/// Whether what is written is a folder, which a pass fills.
+/// Returns true if the output is a folder, which a pass writes.
 static bool writesFolder() { return emitted == Emit::Onnx || emitted == Emit::Bundle; }
 
 static LogicalResult cannotWrite(StringRef file, StringRef reason) {
-  return complain("cannot write '" + file + "': " + reason);
+  return reportError("cannot write '" + file + "': " + reason);
 }
 
-/// Refuses outputs that would replace weights of the module.
+/// Rejects outputs that would overwrite weights of the module.
 struct CheckOutputs : PassWrapper<CheckOutputs, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(CheckOutputs)
   CheckOutputs(StringRef irFolder, StringRef output) : irFolder(irFolder), output(output) {}
@@ -88,7 +88,7 @@ struct CheckOutputs : PassWrapper<CheckOutputs, OperationPass<ModuleOp>> {
   std::string irFolder, output;
 };
 
-/// From a model to what is written of it.
+/// Adds the phases from a model to the requested output.
 static void addPhases(PassManager &manager, StringRef input, StringRef output, StringRef weightsFolder, llvm::raw_ostream *stream,
                       DiviSession *session) {
   manager.addPass(createCanonicalize());
@@ -145,9 +145,9 @@ static void addPhases(PassManager &manager, StringRef input, StringRef output, S
   }
 }
 
-/// What the command line asks for around the passes that it names. A batch that is fixed is changed by a pass, once the
-/// input is MLIR. MLIR input also goes through the options that import takes itself: shapes first, and paths of weights
-/// last.
+/// Adds the passes that the command line requests around the explicitly named ones. A static batch size is changed by a pass on
+/// the imported module. For MLIR input, passes also implement the options that import implements for models: shapes first,
+/// paths of weights last.
 static void extendPipeline(MlirOptMainConfig &config, StringRef input, StringRef output, bool isModel,
                            llvm::raw_ostream *stream, DiviSession *session) {
   MlirOptMainConfig plain = config;
@@ -158,7 +158,7 @@ static void extendPipeline(MlirOptMainConfig &config, StringRef input, StringRef
   fs::make_absolute(absoluteTo);
   path::remove_dots(absoluteFrom, /*remove_dot_dot=*/true);
   path::remove_dots(absoluteTo, /*remove_dot_dot=*/true);
-  // IR that goes to a stream keeps its paths: nobody knows where it will be.
+  // IR that is written to a stream keeps its paths, since its location is unknown.
   bool rebase = !isModel && !writesText() && (!weightsDir.empty() || (!isStream(output) && absoluteFrom != absoluteTo));
   bool reshape = !isModel && (batch != 0 || !inputShapes.empty() || !dims.empty());
   bool writesFile = !isStream(output) || !report.empty();
@@ -183,7 +183,7 @@ static void extendPipeline(MlirOptMainConfig &config, StringRef input, StringRef
     if (failed(plain.setupPassPipeline(manager)))
       return failure();
     auto folder = [](StringRef name) { return name.empty() ? "." : name.str(); };
-    // A model that is not written as MLIR refers to its weights as the working directory sees them.
+    // A model that is not written as MLIR refers to its weights relative to the working directory.
     if (writesText() || plans())
       addPhases(manager, source, target, isModel ? "." : folder(from), stream, session);
     if (rebase) {
@@ -196,26 +196,26 @@ static void extendPipeline(MlirOptMainConfig &config, StringRef input, StringRef
   });
 }
 
-/// The input as MLIR: itself, or the bytecode of the model that it is.
+/// Returns the input as MLIR: unchanged, or as bytecode of the imported ONNX model.
 static std::unique_ptr<llvm::MemoryBuffer> read(StringRef input, StringRef output, bool &isModel) {
   if (isStream(input) && llvm::sys::Process::StandardInIsUserInput())
     llvm::errs() << "(processing input from stdin now, hit ctrl-c/ctrl-d to interrupt)\n";
   std::string error;
   std::unique_ptr<llvm::MemoryBuffer> file = openInputFile(input, &error);
   if (!file) {
-    (void)complain(error);
+    (void)reportError(error);
     return nullptr;
   }
   isModel = diviIsOnnx(wrap(file->getBuffer()));
   if (!isModel) {
     if (!inputValues.empty()) {
-      (void)complain("--input-value is for ONNX models, and '" + input + "' is MLIR: give the model itself, or make the "
+      (void)reportError("--input-value requires an ONNX model, but '" + input + "' is MLIR; pass the model itself, or make the "
                      "argument an onnx.Constant");
       return nullptr;
     }
     if (file->getBufferSize() != 0 || !input.ends_with_insensitive(".onnx"))
       return file;
-    (void)complain("'" + input + "' is not an ONNX model: the file is empty");
+    (void)reportError("'" + input + "' is not an ONNX model: the file is empty");
     return nullptr;
   }
   bool isFile = isRegular(input);
@@ -240,7 +240,7 @@ static LogicalResult show(DiviSession *session, StringRef view, StringRef argume
   return success(diviSessionShow(session, wrap(view), wrap(argument), sink, &os));
 }
 
-/// What is written of the plan in place of the module, the report, and what the terminal is told.
+/// Writes the output that replaces the module, the report, and the summary on stderr.
 static LogicalResult showPlan(DiviSession *session, llvm::raw_ostream &os) {
   if (emitted == Emit::Plan && failed(show(session, "plan", "", os)))
     return failure();
@@ -260,24 +260,24 @@ static LogicalResult showPlan(DiviSession *session, llvm::raw_ostream &os) {
   return quiet ? success() : show(session, asJson ? "json" : "summary", "", llvm::errs());
 }
 
-/// Only errors are printed. MLIR lets nobody but its own option say so.
+/// Prints errors only. MLIR's configuration has no setter for this.
 struct QuietConfig : MlirOptMainConfig {
   explicit QuietConfig(const MlirOptMainConfig &config) : MlirOptMainConfig(config) {
     diagnosticVerbosityLevelFlag = VerbosityLevel::ErrorsOnly;
   }
 };
 
-/// Runs MLIR's driver and writes the output only if it succeeds, and then whole.
+/// Runs MLIR's driver and writes the output atomically, and only on success.
 static LogicalResult process(StringRef input, StringRef output, DialectRegistry &registry) {
   MlirOptMainConfig config = MlirOptMainConfig::createFromCLOptions();
   if (std::string wrong = contradiction(); !wrong.empty())
-    return complain(wrong);
+    return reportError(wrong);
   if (StringRef option = wantsOneModule(); !option.empty() && !config.inputSplitMarker().empty())
-    return complain(option + " is about one module: give it one, without --split-input-file");
+    return reportError(option + " applies to a single module; remove --split-input-file");
   if (emitted == Emit::Onnx && (isStream(output) || output.ends_with(".onnx")))
-    return complain("--emit=onnx writes a folder, with a model a stage: name it with -o");
+    return reportError("--emit=onnx writes a folder with one model per stage; name it with -o");
   if (emitted == Emit::Bundle && isStream(output))
-    return complain("--emit=bundle writes a folder: name it with -o");
+    return reportError("--emit=bundle writes a folder; name it with -o");
   if (emitted == Emit::Bundle && !diviCheckCpu(wrap(StringRef(cpu))))
     return failure();
   if (quiet)
@@ -286,11 +286,11 @@ static LogicalResult process(StringRef input, StringRef output, DialectRegistry 
   std::unique_ptr<llvm::MemoryBuffer> buffer = read(input, output, isModel);
   if (!buffer)
     return failure();
-  // MLIR can be written over itself, as with mlir-opt.
+  // MLIR may be written over its input, as with mlir-opt.
   if (std::string reason = objection(input, output, writesFolder(), !isModel && !writesText()); !reason.empty())
-    return complain(reason);
+    return reportError(reason);
   Output file;
-  // A folder is written by the pass that fills it.
+  // A folder is written by a pass.
   if (std::string reason = file.open(writesFolder() ? "/dev/null" : output); !reason.empty())
     return cannotWrite(output, reason);
   StringRef title = isStream(input) ? "" : path::stem(input);
@@ -305,7 +305,7 @@ static LogicalResult process(StringRef input, StringRef output, DialectRegistry 
   if (plans() && failed(showPlan(session.get(), textStream)))
     return failure();
   if (writesText() && !writesFolder() && text.empty())
-    return complain("there is nothing to write: '" + input + "' has no builtin.module");
+    return reportError("nothing to write: '" + input + "' has no builtin.module");
   file.stream() << text;
   if (std::string reason = file.keep(); !reason.empty())
     return cannotWrite(output, reason);
@@ -318,8 +318,8 @@ static void printVersions(llvm::raw_ostream &os) {
   diviVersions(wrap(StringRef(LLVM_VERSION_STRING)), sink, &os);
 }
 
-/// Parses the command line. `--help` shows divi's own options and those of MLIR's that most people use, `--help-all` every
-/// option and pass that there is.
+/// Parses the command line. `--help` shows divi's options and the most common ones of MLIR, `--help-all` all options and
+/// passes.
 static std::pair<std::string, std::string> parseOptions(int argc, char **argv, DialectRegistry &registry) {
   llvm::cl::SetVersionPrinter(printVersions);
   std::string header = registerCLIOptions("divi-opt: MLIR's opt driver for ONNX models", registry);

@@ -7,120 +7,120 @@
 using namespace llvm;
 using namespace divi::opt;
 
-// Categories are shown in the order of their names, upper case first.
+// Categories are sorted by name, upper case first.
 static cl::OptionCategory category("Divi options");
 static cl::OptionCategory planning("Divi options for planning");
 static cl::OptionCategory common("MLIR options (--help-all has all of them)");
 
 namespace divi::opt {
 cl::list<std::string> inputShapes("input-shape", cl::CommaSeparated, cl::cat(category),
-                                  cl::desc("Shapes of the model's inputs; the only one needs no name"),
+                                  cl::desc("Shapes of the model's inputs; the name may be omitted for a single input"),
                                   cl::value_desc("NAME:8x3x224x224"));
 cl::list<std::string> dims("dim", cl::CommaSeparated, cl::cat(category),
-                           cl::desc("Sizes of the dimensions that the model has names for"),
+                           cl::desc("Sizes of the model's named dimensions"),
                            cl::value_desc("NAME=128"));
 cl::list<std::string> inputValues("input-value", cl::cat(category),
-                                  cl::desc("Fix an input of an ONNX model: it becomes a constant, and is no input any more"),
+                                  cl::desc("Replace an input of an ONNX model by a constant"),
                                   cl::value_desc("NAME=16000|NAME=[1,2]"));
 cl::opt<int64_t> batch("batch", cl::init(0), cl::cat(category),
-                       cl::desc("Batch size: a multiple of the model's, if that is fixed"), cl::value_desc("N"));
+                       cl::desc("Batch size; a multiple of the model's if that is static"), cl::value_desc("N"));
 cl::opt<std::string> weightsDir("weights-dir", cl::cat(category),
                                 cl::desc("Folder that the input's references to weights are relative to"),
                                 cl::value_desc("DIR"));
 cl::opt<std::string> weights("weights", cl::cat(category),
-                             cl::desc("Where weights come from, if not from their files: made from a seed"),
+                             cl::desc("Generate random weights from a seed instead of reading their files"),
                              cl::value_desc("random:SEED"));
 cl::opt<Emit> emitted(
-    "emit", cl::init(Emit::Mlir), cl::cat(category), cl::desc("What to write"),
+    "emit", cl::init(Emit::Mlir), cl::cat(category), cl::desc("Output kind"),
     cl::values(clEnumValN(Emit::Mlir, "mlir", "the module (default)"),
-               clEnumValN(Emit::Problem, "problem", "the planning problem that the model poses, as JSON"),
+               clEnumValN(Emit::Problem, "problem", "the planning problem, as JSON"),
                clEnumValN(Emit::Plan, "plan", "the plan, as JSON"),
-               clEnumValN(Emit::Dot, "dot", "the tasks as a graph for Graphviz, coloured by device"),
-               clEnumValN(Emit::Onnx, "onnx", "an ONNX model a stage, and the plan; -o names a folder"),
-               clEnumValN(Emit::Bundle, "bundle", "native code that divi-run runs; -o names a folder")));
+               clEnumValN(Emit::Dot, "dot", "the task graph for Graphviz, colored by device"),
+               clEnumValN(Emit::Onnx, "onnx", "one ONNX model per stage, and the plan; -o names a folder"),
+               clEnumValN(Emit::Bundle, "bundle", "native code for divi-run; -o names a folder")));
 cl::opt<std::string> cpu("cpu", cl::init("native"), cl::cat(category),
-                         cl::desc("The processor that --emit=bundle compiles for (default: native)"),
+                         cl::desc("Target processor of --emit=bundle (default: native)"),
                          cl::value_desc("native|x86-64-v3|x86-64-v4"));
 cl::opt<Table> costTable("cost-table", cl::init(Table::None), cl::ValueOptional, cl::cat(category),
-                         cl::desc("Write what the hottest tasks cost on each device, instead of the module"),
+                         cl::desc("Write the costs of the most expensive tasks on each device, instead of the module"),
                          cl::values(clEnumValN(Table::Text, "", "columns"), clEnumValN(Table::Text, "text", "columns"),
                                     clEnumValN(Table::Csv, "csv", "comma-separated values, every task and batch")));
 cl::opt<int64_t> tableLimit("cost-table-limit", cl::init(20), cl::cat(category),
-                            cl::desc("Tasks that --cost-table shows as columns (0: all)"), cl::value_desc("N"));
+                            cl::desc("Number of tasks shown by --cost-table=text (0: all)"), cl::value_desc("N"));
 cl::opt<std::string> systemSpec("system", cl::cat(category),
-                                cl::desc("The machine: a preset or the path of a description (default: host, unless the "
+                                cl::desc("Target system: a preset or the path of a description (default: host, unless the "
                                          "input has costs already)"),
                                 cl::value_desc("NAME|FILE.toml"));
 cl::opt<std::string> fuseLevel("fuse", cl::init("full"), cl::cat(category),
-                               cl::desc("What operators become one task before costs are counted"),
+                               cl::desc("Operators that are fused into one task"),
                                cl::value_desc("none|conv|full"));
 cl::opt<bool> quiet("q", cl::cat(category), cl::desc("Print errors only"));
-cl::opt<bool> asJson("json", cl::cat(planning), cl::desc("Say on stderr how good the plan is as JSON"));
+cl::opt<bool> asJson("json", cl::cat(planning), cl::desc("Print the summary of the plan on stderr as JSON"));
 
 static cl::opt<bool> partition("partition", cl::cat(planning),
-                               cl::desc("Plan the model and cut it into functions, one for each stage on a device"));
+                               cl::desc("Plan the model and outline it into functions, one for each stage"));
 static cl::opt<std::string> objective("objective", cl::cat(planning),
-                                      cl::desc("What is minimised (default: batch where inputs are queued, else latency)"),
+                                      cl::desc("Objective to minimize (default: batch if inputs are queued, else latency)"),
                                       cl::value_desc("latency|batch|pipeline"));
 static cl::opt<std::string> algorithm("algorithm", cl::init("auto"), cl::cat(planning),
-                                      cl::desc("Who plans; divi-plan solve --help lists all"), cl::value_desc("NAME"));
+                                      cl::desc("Planning algorithm; divi-plan solve --help lists all"), cl::value_desc("NAME"));
 cl::opt<int64_t> inputCount("inputs", cl::init(0), cl::cat(planning),
-                            cl::desc("Number of inputs that wait to be run, for objective batch"), cl::value_desc("L"));
+                            cl::desc("Number of queued inputs, for objective batch"), cl::value_desc("L"));
 static cl::opt<int64_t> stages("k", cl::init(0), cl::cat(planning),
-                               cl::desc("Most stages that a pipeline may have (default: one a device)"),
+                               cl::desc("Maximum number of pipeline stages (default: one per device)"),
                                cl::value_desc("N"));
 static cl::opt<bool> sharedDevices("allow-shared-devices", cl::cat(planning),
-                                   cl::desc("A device may have several stages of a pipeline, and takes their sum"));
-static cl::opt<std::string> pipelineCost("pipeline-cost", cl::cat(planning), cl::desc("What a stage of a pipeline takes"),
+                                   cl::desc("Allow several pipeline stages on one device, whose times add up"));
+static cl::opt<std::string> pipelineCost("pipeline-cost", cl::cat(planning), cl::desc("Cost model of a pipeline stage"),
                                          cl::value_desc("serial|overlap"));
-static cl::opt<std::string> order("order", cl::cat(planning), cl::desc("Where slicegraph's orders come from"),
+static cl::opt<std::string> order("order", cl::cat(planning), cl::desc("Search for the orders that slicegraph slices"),
                                   cl::value_desc("brkga|random|mla|mla-weighted"));
 static cl::opt<std::string> contention("contention", cl::cat(planning),
-                                       cl::desc("What transfers on one bus do to each other, instead of what the system says"),
+                                       cl::desc("Contention of transfers on one bus, instead of the system's setting"),
                                        cl::value_desc("off|exclusive|shared"));
 static cl::opt<bool> cold("cold", cl::cat(planning),
-                          cl::desc("Parameters are in the host's memory and come with the input (latency)"));
+                          cl::desc("Cold start: parameters are in host memory and are copied with the input (latency)"));
 static cl::opt<double> resident("resident", cl::init(-1), cl::cat(planning),
-                                cl::desc("The same once more, with a share R of what was copied still where it was"),
+                                cl::desc("Plan a second start, with a share R of the copied parameters still on their devices"),
                                 cl::value_desc("R"));
 static cl::opt<double> minGain("min-gain", cl::init(-1), cl::cat(planning),
-                               cl::desc("Use several devices only where one alone takes at least a share R longer, as 0.05 "
-                                        "for 5 %; by default 2 % where costs were measured, 5 % where they are estimated"),
+                               cl::desc("Use several devices only if a single one takes at least a share R longer, as 0.05 "
+                                        "for 5 %; by default 2 % if costs are measured, 5 % if they are estimated"),
                                cl::value_desc("R"));
 static cl::opt<std::string> symmetry("symmetry", cl::cat(planning),
-                                     cl::desc("How integer programs tell equal devices and nodes apart"),
+                                     cl::desc("Symmetry breaking between equal devices and nodes in integer programs"),
                                      cl::value_desc("first-use|batches|tasks|time|off"));
-static cl::opt<int64_t> seed("seed", cl::init(1), cl::cat(planning), cl::desc("Of algorithms that search"),
+static cl::opt<int64_t> seed("seed", cl::init(1), cl::cat(planning), cl::desc("Seed of search algorithms"),
                              cl::value_desc("N"));
 static cl::opt<int64_t> iterations("iterations", cl::init(-1), cl::cat(planning),
-                                   cl::desc("How much they search; reproducible"), cl::value_desc("N"));
+                                   cl::desc("Search effort in iterations; reproducible"), cl::value_desc("N"));
 static cl::opt<double> timeLimit("time-limit", cl::init(-1), cl::cat(planning),
-                                 cl::desc("How long they search, in seconds; not reproducible"), cl::value_desc("S"));
+                                 cl::desc("Time limit of the search in seconds; not reproducible"), cl::value_desc("S"));
 static cl::list<std::string> pins("pin", cl::cat(planning),
-                                  cl::desc("What runs where, by the names of nodes with * for any characters"),
+                                  cl::desc("Pin nodes to a device; * in a node name matches any characters"),
                                   cl::value_desc("PATTERN=DEVICE"));
-static cl::list<std::string> exclusions("exclude", cl::cat(planning), cl::desc("What does not run where"),
+static cl::list<std::string> exclusions("exclude", cl::cat(planning), cl::desc("Exclude nodes from a device"),
                                         cl::value_desc("PATTERN=DEVICE"));
 static cl::list<std::string> groups("colocate", cl::cat(planning),
-                                    cl::desc("What shares a device with all others of its group"),
+                                    cl::desc("Co-locate the nodes of a group on one device"),
                                     cl::value_desc("PATTERN=GROUP"));
 static cl::list<std::string> hostWeights("host-weights", cl::cat(planning),
-                                         cl::desc("What reads its weights from the host's memory if it runs on a GPU"),
+                                         cl::desc("Nodes that read their weights from host memory if they run on a GPU"),
                                          cl::value_desc("PATTERN"));
 static cl::opt<std::string> placement("placement", cl::cat(planning),
-                                      cl::desc("Pins as onnx-mlir has them: regular expressions on node_type and "
+                                      cl::desc("Pins in onnx-mlir's format: regular expressions on node_type and "
                                                "onnx_node_name"),
                                       cl::value_desc("FILE.json"));
-static cl::opt<std::string> plan("plan", cl::cat(planning), cl::desc("Replay a plan, instead of making one"),
+static cl::opt<std::string> plan("plan", cl::cat(planning), cl::desc("Replay a plan instead of planning"),
                                  cl::value_desc("FILE.json"));
 cl::opt<int64_t> minStageOps("min-stage-ops", cl::init(1), cl::cat(planning),
-                             cl::desc("Merge stages that have fewer tasks, wherever that is possible"),
+                             cl::desc("Merge stages with fewer tasks if possible"),
                              cl::value_desc("N"));
 cl::opt<std::string> report("report", cl::cat(planning),
-                            cl::desc("Write what the plan looks like: a page, or its timeline alone"),
+                            cl::desc("Write a report of the plan: a page, or the timeline only"),
                             cl::value_desc("FILE.html|FILE.svg"));
 cl::opt<std::string> explained("explain", cl::cat(planning),
-                               cl::desc("Write why an operator runs where it does, instead of the module"),
+                               cl::desc("Explain the placement of an operator, instead of writing the module"),
                                cl::value_desc("NODE"));
 
 bool plans() {
@@ -165,24 +165,24 @@ void hideOtherOptions() {
   cl::HideUnrelatedOptions({&category, &planning, &common});
 }
 
-/// What of these is given first, or null.
+/// Returns the first of the options that is given, or null.
 static const cl::Option *given(std::initializer_list<std::reference_wrapper<cl::Option>> options) {
   auto isGiven = [](cl::Option &option) { return option.getNumOccurrences() > 0; };
   const auto *found = find_if(options, isGiven);
   return found == options.end() ? nullptr : &found->get();
 }
 
-/// An option that nobody reads: one that says how to plan where nothing is planned, or about the problem where none is posed.
+/// Returns an error for an option that would be ignored: a planning option without a plan, or a problem option without a problem.
 static std::string unread() {
   if (plans())
     return "";
   if (const cl::Option *option = given({objective, algorithm, stages, sharedDevices, pipelineCost, order, resident,
                                         minGain, symmetry, seed, iterations, timeLimit, minStageOps, asJson}))
-    return ("--" + option->ArgStr + " is for plans, and nothing is planned: add --partition, or leave it out").str();
+    return ("--" + option->ArgStr + " requires a plan; add --partition, or remove it").str();
   if (const cl::Option *option =
           given({inputCount, contention, cold, pins, exclusions, groups, hostWeights, placement});
       option && emitted != Emit::Problem)
-    return ("--" + option->ArgStr + " is for plans and their problems: add --partition or --emit=problem").str();
+    return ("--" + option->ArgStr + " requires a plan or a problem; add --partition or --emit=problem").str();
   return "";
 }
 
@@ -191,27 +191,27 @@ std::string contradiction() {
     return "--batch is " + std::to_string(batch) + ": it must be at least 1";
   bool asked[] = {emitted != Emit::Mlir, costTable != Table::None, !explained.empty()};
   if (count(asked, true) > 1)
-    return "--emit, --cost-table and --explain each say what is written: give one of them";
+    return "--emit, --cost-table and --explain are mutually exclusive";
   if (costTable != Table::None && plans())
-    return "--cost-table writes costs, and plans nothing: leave --partition out, or --cost-table";
+    return "--cost-table does not plan; remove --cost-table or the planning options";
   if (!weights.empty() && emitted != Emit::Onnx && emitted != Emit::Bundle)
-    return "--weights is for --emit=onnx and --emit=bundle: nothing else needs the bytes of weights";
+    return "--weights requires --emit=onnx or --emit=bundle";
   if (cpu.getNumOccurrences() && emitted != Emit::Bundle)
-    return "--cpu is for --emit=bundle: nothing else is compiled";
+    return "--cpu requires --emit=bundle";
   uint64_t weightSeed;
   if (!weights.empty() &&
       (!StringRef(weights).starts_with("random:") || StringRef(weights).drop_front(7).getAsInteger(10, weightSeed)))
-    return "--weights is '" + weights + "': it must be random:SEED, as in random:1";
+    return "--weights is '" + weights + "'; expected random:SEED, for instance random:1";
   if (inputCount.getNumOccurrences() && inputCount < 1)
     return "--inputs must be positive";
   if (iterations.getNumOccurrences() && iterations < 0)
     return "--iterations must not be negative";
   if (timeLimit.getNumOccurrences() && !(timeLimit >= 0))
-    return "--time-limit must be a number of seconds from 0 on";
+    return "--time-limit must be a non-negative number of seconds";
   if (resident.getNumOccurrences() && !(resident >= 0 && resident <= 1))
     return "--resident must be a share from 0 to 1";
   if (minGain.getNumOccurrences() && !(minGain >= 0))
-    return "--min-gain must be a share from 0 on, as 0.05 for 5 %";
+    return "--min-gain must be a non-negative fraction, such as 0.05 for 5 %";
   if (explained.getNumOccurrences() && explained.empty())
     return "--explain needs the name of a node";
   if (iterations >= 0 && timeLimit >= 0)

@@ -1,4 +1,4 @@
-// What the command line of divi-opt says beside what MLIR's own options say.
+// Command-line options of divi-opt besides those of MLIR.
 
 #ifndef DIVI_OPT_OPTIONS_H
 #define DIVI_OPT_OPTIONS_H
@@ -31,19 +31,19 @@ extern llvm::cl::opt<std::string> explained;
 extern llvm::cl::opt<bool> quiet;
 extern llvm::cl::opt<bool> asJson;
 
-/// Whether a plan is made.
+/// Returns true if a plan is made.
 bool plans();
-/// Whether something else than the module is written.
+/// Returns true if the output is not the module.
 bool writesText();
-/// The files of a plan and of placements that are read; empty where there are none.
+/// Returns the paths of the plan and of the placement file that are read; empty if not given.
 std::pair<llvm::StringRef, llvm::StringRef> readByPlanning();
-/// The name of the option that asks for something about one module alone; "" if none does.
+/// Returns the name of the option that requires a single module; "" if none does.
 llvm::StringRef wantsOneModule();
-/// Hides the options from `--help` that are neither divi's nor in common use.
+/// Hides the options from `--help` that are neither divi's nor common.
 void hideOtherOptions();
-/// What contradicts itself; "" if nothing does.
+/// Returns an error message if options are invalid or contradict each other; "" otherwise.
 std::string contradiction();
-/// Options of the partition pass.
+/// Returns the options of the partition pass.
 PartitionOptions partitionOptions();
 } // namespace divi::opt
 

@@ -1,4 +1,4 @@
-// Files that are written whole or not at all, through the drafts of crate divi-files.
+// Files that are written atomically, through the drafts of crate divi-files.
 
 #include "Output.h"
 
@@ -12,11 +12,11 @@ using namespace divi::opt;
 namespace fs = llvm::sys::fs;
 namespace path = llvm::sys::path;
 
-/// Takes a text.
+/// Callback that receives a text.
 using Sink = void (*)(MlirStringRef text, void *user);
 
 extern "C" {
-/// Null, with the reason given to `sink`, if it cannot be written.
+/// Returns null and passes the reason to `sink` if the file cannot be written.
 DiviDraft *diviDraftCreate(MlirStringRef target, Sink sink, void *user);
 MlirStringRef diviDraftPath(const DiviDraft *draft);
 bool diviDraftCommit(DiviDraft *draft, Sink sink, void *user);
@@ -32,7 +32,7 @@ static void append(MlirStringRef text, void *user) { *static_cast<std::string *>
 
 bool divi::opt::isStream(StringRef file) { return file == "-"; }
 
-/// True if a name is of an open descriptor rather than of the file behind it: nothing can refer to that by this name.
+/// Returns true if a name denotes an open descriptor, not the file behind it, so that nothing can refer to the file by it.
 static bool isDescriptor(StringRef file) {
   return file == "/dev/stdin" || file == "/dev/stdout" || file == "/dev/stderr" || file.starts_with("/dev/fd/") ||
          file.starts_with("/proc/");
@@ -71,7 +71,7 @@ std::string Output::keep() {
     outs().flush();
     return "";
   }
-  // Some file systems find only now that there is no room.
+  // Some file systems report a full disk only now.
   file->close();
   if (file->has_error()) {
     std::string reason = file->error().message();

@@ -1,4 +1,4 @@
-//! Functions that the C++ driver calls, and the one of it that `main` calls.
+//! Functions called by the C++ driver, and its entry point.
 
 use crate::{
     bytecode,
@@ -20,7 +20,7 @@ use std::{
     path::Path,
 };
 
-/// Takes a text for a stream of the driver.
+/// Callback that passes a text to a stream of the driver.
 type Sink = extern "C" fn(MlirStringRef, *mut c_void);
 
 unsafe extern "C" {
@@ -33,7 +33,7 @@ pub(crate) fn run_driver() -> u8 {
         env::args_os().map(|argument| CString::new(argument.into_vec()).expect("arguments have no NUL")).collect();
     let mut pointers: Vec<*mut c_char> = arguments.iter().map(|argument| argument.as_ptr().cast_mut()).collect();
     pointers.push(std::ptr::null_mut());
-    // SAFETY: as for any main: the arguments outlive the call and end with null.
+    // SAFETY: the arguments outlive the call and end with null, as for any main.
     let code = unsafe { diviOptMain(arguments.len() as c_int, pointers.as_mut_ptr()) };
     u8::try_from(code).unwrap_or(1)
 }
@@ -41,12 +41,12 @@ pub(crate) fn run_driver() -> u8 {
 /// Returns the bytes of a string of the driver.
 ///
 /// # Safety
-/// They must live for `'a`.
+/// They must be valid for `'a`.
 unsafe fn slice<'a>(bytes: MlirStringRef) -> &'a [u8] {
     if bytes.length == 0 {
         return &[];
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { std::slice::from_raw_parts(bytes.data.cast(), bytes.length) }
 }
 
@@ -55,7 +55,7 @@ unsafe fn slice<'a>(bytes: MlirStringRef) -> &'a [u8] {
 /// # Safety
 /// As for [`slice()`].
 unsafe fn path<'a>(text: MlirStringRef) -> &'a Path {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     Path::new(OsStr::from_bytes(unsafe { slice(text) }))
 }
 
@@ -64,7 +64,7 @@ unsafe fn path<'a>(text: MlirStringRef) -> &'a Path {
 /// # Safety
 /// As for [`slice()`].
 unsafe fn text<'a>(text: MlirStringRef) -> std::borrow::Cow<'a, str> {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     String::from_utf8_lossy(unsafe { slice(text) })
 }
 
@@ -100,7 +100,7 @@ extern "C" fn diviIsOnnx(bytes: MlirStringRef) -> bool {
     is_onnx(unsafe { slice(bytes) })
 }
 
-/// As in `cpp/Driver.cpp`.
+/// Mirrors `DiviImportOptions` of `cpp/Driver.cpp`.
 #[repr(C)]
 struct ImportOptions {
     input_shapes: MlirStringRef,
@@ -141,7 +141,7 @@ extern "C" fn diviImportOnnx(
         let source = if is_file {
             Source::open(path(name)).map_err(|error| format!("divi-opt: error: {error}"))?
         } else {
-            // What comes through a pipe comes once.
+            // A pipe can be read only once.
             Source::from_memory(&text(name), Bytes::copy_from_slice(slice(bytes)))
         };
         bytecode(&source, &import_options, options.quiet)
@@ -156,7 +156,7 @@ extern "C" fn diviImportOnnx(
             false
         }
         Err(_) => {
-            eprintln!("divi-opt: error: import panicked, which is a bug: please report it with the model");
+            eprintln!("divi-opt: error: import panicked; this is a bug, please report it with the model");
             false
         }
     }
@@ -175,7 +175,7 @@ extern "C" fn diviSessionCreate(show_progress: bool, title: MlirStringRef) -> *m
 
 #[unsafe(no_mangle)]
 extern "C" fn diviSessionDestroy(session: *mut Session) {
-    // SAFETY: it was made by diviSessionCreate, and the driver gives it back once.
+    // SAFETY: created by diviSessionCreate, and destroyed once by the driver.
     drop(unsafe { Box::from_raw(session) });
 }
 
@@ -192,7 +192,7 @@ extern "C" fn diviSessionShow(
     // SAFETY: the driver's strings outlive the call.
     let [view, argument] = [view, argument].map(|string| unsafe { text(string) });
     let outcome = catch_unwind(AssertUnwindSafe(|| planning::show(session, &view, &argument)));
-    match outcome.unwrap_or_else(|_| Err("showing the plan panicked, which is a bug: please report it".into())) {
+    match outcome.unwrap_or_else(|_| Err("showing the plan panicked; this is a bug, please report it".into())) {
         Ok(text) => {
             sink(string(text.as_bytes()), user);
             true
@@ -210,7 +210,7 @@ extern "C" fn diviSessionShow(
 
 #[unsafe(no_mangle)]
 extern "C" fn diviCleanUpOnSignals() {
-    // Without it, the next run for the same output removes what is left.
+    // On failure, temporary files are left; the next run for the same output removes them.
     let _ = clean_up_on_signals();
 }
 
@@ -228,13 +228,13 @@ extern "C" fn diviDraftCreate(target: MlirStringRef, sink: Sink, user: *mut c_vo
 
 #[unsafe(no_mangle)]
 extern "C" fn diviDraftPath(draft: *const Draft) -> MlirStringRef {
-    // SAFETY: it was made by diviDraftCreate, and the path lives as long as the draft.
+    // SAFETY: created by diviDraftCreate; the path lives as long as the draft.
     string(unsafe { &*draft }.path().as_os_str().as_bytes())
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn diviDraftCommit(draft: *mut Draft, sink: Sink, user: *mut c_void) -> bool {
-    // SAFETY: it was made by diviDraftCreate, and the driver gives it back once.
+    // SAFETY: created by diviDraftCreate, and passed back once by the driver.
     let outcome = unsafe { Box::from_raw(draft) }.commit();
     outcome.inspect_err(|problem| sink(string(plain(problem).as_bytes()), user)).is_ok()
 }
@@ -245,7 +245,7 @@ extern "C" fn diviDraftDiscard(draft: *mut Draft) {
     drop(unsafe { Box::from_raw(draft) });
 }
 
-/// As in `cpp/Output.cpp`.
+/// Mirrors `DiviOutputs` of `cpp/Output.cpp`.
 #[repr(C)]
 struct RawOutputs {
     input: MlirStringRef,

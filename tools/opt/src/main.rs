@@ -1,4 +1,4 @@
-//! `divi-opt`: everything that `mlir-opt` does, with divi's dialects and passes, and ONNX models as input.
+//! `divi-opt`: `mlir-opt` with divi's dialects and passes, and with ONNX models as input.
 
 mod ffi;
 mod outputs;
@@ -15,7 +15,7 @@ fn main() -> ExitCode {
     ExitCode::from(status)
 }
 
-/// Returns the versions of divi and of what it is linked with.
+/// Returns the versions of divi and of its libraries.
 fn versions(llvm: &str) -> String {
     let cuda = match divi_cost::device::driver_version() {
         Ok(Some(version)) => version,

@@ -1,10 +1,10 @@
-//! Checks of outputs for the driver.
+//! Checks of output paths for the driver.
 
 use divi_cost::system::System;
 use divi_files::{Inputs, check_distinct};
 use std::path::Path;
 
-/// Paths of a run, empty where there is none.
+/// Paths of a run; empty if not given.
 pub(crate) struct Outputs<'a> {
     pub(crate) input: &'a Path,
     pub(crate) system: &'a Path,
@@ -18,13 +18,13 @@ pub(crate) struct Outputs<'a> {
     pub(crate) in_place: bool,
 }
 
-/// Returns an error as LLVM prints it, without its number.
+/// Formats an error as LLVM does, without its number.
 pub(crate) fn plain(problem: &std::io::Error) -> String {
     let text = problem.to_string();
     text.split(" (os error").next().unwrap_or_default().to_owned()
 }
 
-/// Checks that outputs replace none of the inputs, and not each other.
+/// Checks that outputs replace neither inputs nor each other.
 pub(crate) fn check(outputs: &Outputs<'_>) -> Result<(), String> {
     let &Outputs { input, system, plan, placement, output, report, .. } = outputs;
     let is_given = |path: &Path| !path.as_os_str().is_empty() && path != Path::new("-");
@@ -34,7 +34,7 @@ pub(crate) fn check(outputs: &Outputs<'_>) -> Result<(), String> {
             read.add(description, path);
         }
     }
-    // Presets have names that no file needs to have.
+    // A preset name need not be a file.
     if system.is_file() {
         read.add("the system", system);
         let described = system.to_str().and_then(|system| System::load(system).ok());

@@ -8,7 +8,7 @@ use std::{
     io::{IsTerminal, stderr},
 };
 
-/// Creates a session, with a line of progress on a terminal if asked for.
+/// Creates a session, with a progress line on a terminal if requested.
 pub(crate) fn session(show_progress: bool, title: &str) -> Session {
     let line = || {
         let line = Progress::on_terminal()?;
@@ -21,11 +21,11 @@ pub(crate) fn session(show_progress: bool, title: &str) -> Session {
 
 /// Renders a view of the session's plan.
 pub(crate) fn show(session: &Session, view: &str, argument: &str) -> Result<String, String> {
-    let planned = session.planned_module().ok_or("there is no plan: the input has no builtin.module")?;
+    let planned = session.planned_module().ok_or("no plan: the input has no builtin.module")?;
     match view {
         "plan" => return Ok(planned.plan.write()),
         "explain" => {
-            // Inputs are the problem's.
+            // The number of inputs is already part of the problem.
             let options = divi_planner::Options { inputs: None, ..planned.options.clone() };
             let node = planned.node_named(argument)?;
             return Ok(explain(&planned.problem, &planned.plan, node, &options).to_string());

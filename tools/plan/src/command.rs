@@ -1,4 +1,4 @@
-//! The commands: arguments in, one call, output out.
+//! Commands of the tool.
 
 mod bound;
 mod convert;
@@ -35,18 +35,18 @@ impl Command {
     }
 }
 
-/// Options of the pipelines of a problem.
+/// Options of pipelines.
 #[derive(Args)]
 struct Pipeline {
     /// Maximum number of pipeline stages, instead of the problem's
     #[arg(short, long = "k", value_name = "N")]
     k: Option<u32>,
-    /// Allow several stages on one device, which takes their sum
+    /// Allow several stages on one device, whose times add up
     #[arg(long)]
     allow_shared_devices: bool,
     /// Cost of a pipeline stage; by default serial
     ///
-    /// The sum of inputs, work and outputs (serial), or the longer of work and transfers (overlap).
+    /// The sum of receiving, computing and sending (serial), or the maximum of computing and transfers (overlap).
     #[arg(long, value_name = "NAME", value_parser = divi_cli::named::<PipelineCost>(PipelineCost::ALL.map(PipelineCost::name)))]
     pipeline_cost: Option<PipelineCost>,
     /// Maximum number of split points on an edge network, instead of the problem's

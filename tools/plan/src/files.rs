@@ -1,4 +1,4 @@
-//! Files in and out: whole or not at all.
+//! Input and output files; outputs are written atomically.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use divi_planner::{Plan, Problem};
 
-/// A file's text, or that of stdin for `-`.
+/// Reads the text of a file, or of stdin for `-`.
 pub(crate) fn read(path: &Path) -> Result<String, String> {
     let bytes = if is_standard(path) {
         let mut bytes = Vec::new();
@@ -32,7 +32,7 @@ pub(crate) fn print(text: &str) -> Result<(), String> {
     stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(|error| format!("stdout: {error}"))
 }
 
-/// Writes a file whole or not at all; `-` and no path are stdout.
+/// Writes a file atomically; `-` and `None` are stdout.
 pub(crate) fn write(path: Option<&Path>, text: &str) -> Result<(), String> {
     let Some(path) = path.filter(|path| !is_standard(path)) else { return print(text) };
     divi_files::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
@@ -42,7 +42,7 @@ pub(crate) fn is_standard(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// Checks files before any is read: at most one input is stdin, and outputs, each with its option, are neither inputs nor the same.
+/// Checks paths before any file is read: at most one input is stdin, and outputs, each with its option, are distinct and not inputs.
 pub(crate) fn check(inputs: &[&Path], outputs: &[(&str, Option<&Path>)]) -> Result<(), String> {
     if inputs.iter().filter(|file| is_standard(file)).count() > 1 {
         return Err("stdin can be only one of the files".to_owned());
@@ -55,7 +55,7 @@ pub(crate) fn check(inputs: &[&Path], outputs: &[(&str, Option<&Path>)]) -> Resu
     divi_files::check_distinct(&written)
 }
 
-/// How messages call a file that is read.
+/// Returns the name of an input file in messages.
 pub(crate) fn label(path: &Path) -> String {
     if is_standard(path) { "stdin".to_owned() } else { path.display().to_string() }
 }

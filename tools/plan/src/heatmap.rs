@@ -1,4 +1,4 @@
-//! Heat maps over two logarithmic axes, side by side, with lines of a constant ratio of the two, as SVG.
+//! Heat maps over two logarithmic axes, with lines of constant ratio, as SVG.
 
 use std::fmt::Write;
 
@@ -9,9 +9,9 @@ const RIGHT: f64 = 86.0;
 const TOP: f64 = 34.0;
 const BOTTOM: f64 = 46.0;
 const LEGEND: f64 = 26.0;
-/// The bar that says what colours mean.
+/// Width of the color bar.
 const BAR: f64 = 12.0;
-/// From low to high: dark blue, green, yellow; legible in grey, too.
+/// Viridis color map, from low to high; monotonic in lightness.
 const COLOURS: [(f64, f64, f64); 5] =
     [(68.0, 1.0, 84.0), (59.0, 82.0, 139.0), (33.0, 145.0, 140.0), (94.0, 201.0, 98.0), (253.0, 231.0, 37.0)];
 
@@ -20,26 +20,26 @@ pub(crate) struct Map<'a> {
     pub(crate) x: Axis<'a>,
     pub(crate) y: Axis<'a>,
     pub(crate) lines: Vec<Line<'a>>,
-    /// What is written at a ratio, across the middle.
+    /// Labels, each at a ratio, across the middle.
     pub(crate) labels: Vec<(&'a str, f64)>,
-    /// Where the network itself is, if that is in sight.
+    /// Coordinates of the network itself, drawn if visible.
     pub(crate) here: (f64, f64),
 }
 
 pub(crate) struct Panel<'a> {
     pub(crate) title: &'a str,
-    /// Rows from the lowest y on, each from the lowest x on; positive.
+    /// Rows from the lowest y up, each from the lowest x up; positive.
     pub(crate) values: Vec<Vec<f64>>,
 }
 
-/// An axis from a power of ten to another.
+/// An axis between two powers of ten.
 pub(crate) struct Axis<'a> {
     pub(crate) title: &'a str,
     pub(crate) from: i32,
     pub(crate) to: i32,
 }
 
-/// All points at which x is so many times y.
+/// All points with x = `ratio` · y.
 pub(crate) struct Line<'a> {
     pub(crate) name: String,
     pub(crate) ratio: f64,
@@ -47,7 +47,7 @@ pub(crate) struct Line<'a> {
 }
 
 impl Axis<'_> {
-    /// How far along the axis a value is, from 0 to 1.
+    /// Returns the position of a value on the axis, from 0 to 1.
     fn place(&self, value: f64) -> f64 {
         (value.log10() - f64::from(self.from)) / f64::from(self.to - self.from)
     }
@@ -83,7 +83,7 @@ impl Map<'_> {
             let y = HEIGHT - down * (row as f64 + 1.0);
             for (column, value) in values.iter().enumerate() {
                 let x = across * column as f64;
-                // Neighbours overlap a little, so that nothing shines through between them.
+                // Adjacent cells overlap slightly to avoid visible gaps.
                 let _ = writeln!(
                     text,
                     "<rect x=\"{x:.2}\" y=\"{y:.2}\" width=\"{:.2}\" height=\"{:.2}\" fill=\"{}\"/>",
@@ -200,7 +200,7 @@ impl Map<'_> {
     }
 }
 
-/// What colours mean, beside the panel.
+/// Draws the color bar next to the panel.
 fn bar(low: f64, high: f64, text: &mut String) {
     let steps = 60;
     for step in 0..steps {
@@ -227,7 +227,7 @@ fn bar(low: f64, high: f64, text: &mut String) {
     }
 }
 
-/// Three digits.
+/// Formats a number with up to three digits.
 fn short(value: f64) -> String {
     match value {
         value if !value.is_finite() => "-".to_owned(),

@@ -1,4 +1,4 @@
-//! `divi-plan`: planning problems and plans without a compiler around them.
+//! `divi-plan`: planning problems and plans, independent of the compiler.
 
 mod command;
 mod files;
@@ -25,7 +25,7 @@ struct Arguments {
     version: Option<bool>,
 }
 
-/// The definition of the command line. An option may be repeated, and its last value counts; limits of the search are given once.
+/// Returns the definition of the command line. The last value of a repeated option counts; search limits may be given once.
 fn definition() -> clap::Command {
     let repeat = |arg: clap::Arg| match arg.get_id().clone() {
         id if id == "iterations" || id == "time_limit" => arg,
@@ -39,7 +39,7 @@ fn definition() -> clap::Command {
 }
 
 fn main() -> ExitCode {
-    // Without it, the next run for the same output removes what is left.
+    // On failure, temporary files are left; the next run for the same output removes them.
     let _ = divi_files::clean_up_on_signals();
     divi_papers::register();
     let arguments: Arguments = match divi_cli::parse(definition()) {

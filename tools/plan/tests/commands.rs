@@ -1,4 +1,4 @@
-//! The tool as people and scripts use it.
+//! Tests of the command line.
 
 use std::fs;
 use std::io::Write;
@@ -30,7 +30,7 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// What a failed run says: nothing on stdout, one error on stderr.
+/// Checks a failed run: nothing on stdout, one error on stderr.
 #[track_caller]
 fn fails(output: &Output, expected: &str) {
     assert_eq!(output.status.code(), Some(1), "{}", stderr(output));
@@ -44,7 +44,7 @@ fn problem(name: &str) -> String {
     path.to_str().expect("a path in UTF-8").to_owned()
 }
 
-/// An empty folder of a test's own.
+/// Creates an empty folder for a test.
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&folder);
@@ -53,7 +53,7 @@ fn folder(name: &str) -> PathBuf {
 }
 
 #[test]
-fn plans_are_solved_verified_and_the_same_every_time() {
+fn plans_are_deterministic_and_verified() {
     let folder = folder("solve");
     let plan = folder.join("plan.json");
     let plan = plan.to_str().unwrap();
@@ -95,7 +95,7 @@ fn pipes() {
 }
 
 #[test]
-fn wrong_plans_are_refused() {
+fn invalid_plans_are_rejected() {
     let problem = problem("rwnn/rwnn_ER_N10_m1_c1_sdep_s1.json");
     let plan = stdout(&divi_plan(&["solve", &problem, "--algorithm=greedy"]));
     let other = plan.replace("\"value\": 10704", "\"value\": 10000");
@@ -109,7 +109,7 @@ fn wrong_plans_are_refused() {
 }
 
 #[test]
-fn nothing_is_written_where_something_is_wrong() {
+fn nothing_is_written_on_errors() {
     let folder = folder("whole");
     let output = folder.join("plan.json");
     fs::write(&output, "before").unwrap();
@@ -133,7 +133,7 @@ fn arguments() {
     let problem = problem("rwnn/rwnn_ER_N10_m1_c1_sdep_s1.json");
     fails(&divi_plan(&[]), "requires a subcommand but one was not provided\n  [subcommands: solve, verify,");
     fails(&divi_plan(&["sovle"]), "unrecognized subcommand 'sovle'\n\n  tip: a similar subcommand exists: 'solve'");
-    fails(&divi_plan(&["sovle"]), "the commands are solve, verify, bound, convert, generate, region");
+    fails(&divi_plan(&["sovle"]), "available commands: solve, verify, bound, convert, generate, region");
     fails(&divi_plan(&["solve"]), "required arguments were not provided:\n  <PROBLEM>\n");
     fails(&divi_plan(&["solve", &problem, "more"]), "unexpected argument 'more' found");
     fails(
@@ -163,7 +163,7 @@ fn arguments() {
     );
     fails(
         &divi_plan(&["solve", &problem, "--time-limit=-1"]),
-        "invalid value '-1' for '--time-limit <S>': must be a number of seconds from 0 on",
+        "invalid value '-1' for '--time-limit <S>': must be a non-negative number of seconds",
     );
     for command in ["solve", "verify", "bound", "convert", "generate", "region"] {
         for help in ["-h", "--help"] {
@@ -203,7 +203,7 @@ fn bounds() {
     let names: Vec<&str> = lines.lines().filter_map(|line| line.split_whitespace().next()).collect();
     assert_eq!(names, ["critical-path", "load", "load-with-ends", "load-in-windows", "mean-way", "best"]);
     let json: serde_json::Value = serde_json::from_str(&stdout(&divi_plan(&["bound", &problem, "--json"]))).unwrap();
-    // The optimum is 37949, and the critical path proves it.
+    // The optimum is 37949, which the critical path proves.
     assert_eq!(json["bound"], 37949.0);
     assert_eq!(json["bound_by"], "critical-path");
 }
@@ -273,13 +273,13 @@ fn buses_and_cold_starts() {
     bare.as_object_mut().unwrap().remove("bus");
     fs::write(path("bare.json"), bare.to_string()).unwrap();
     let warned = divi_plan(&["solve", &path("bare.json"), "--contention=shared", "-o", &path("bare-plan.json")]);
-    assert!(String::from_utf8_lossy(&warned.stderr).contains("contention shared changes nothing"));
-    // Parameters and tensors cross the bus one after the other.
+    assert!(String::from_utf8_lossy(&warned.stderr).contains("contention shared has no effect"));
+    // Copies of parameters and transfers use the bus in sequence.
     let cold_value = value(&["--contention=exclusive", "--cold", "--algorithm=sortinghat", "--write-problem", &cold]);
     let verified = divi_plan(&["verify", &cold, &plan, "--contention=exclusive"]);
     assert_eq!(stdout(&verified), format!("{cold_value}\n"));
     assert!(cold_value >= 190.0, "{cold_value}");
-    // A problem that has a cold start keeps it: here one in which nothing can be read from the host.
+    // A problem with a cold start keeps it: here, one without reads from host memory.
     let text = fs::read_to_string(&cold).unwrap();
     let (before, _) = text.split_once(", \"direct\"").unwrap();
     fs::write(&cold, format!("{before}}}}}")).unwrap();
@@ -327,7 +327,7 @@ fn edge_networks() {
 
     let region = stdout(&divi_plan(&["region", chain, "--svg", map]));
     for line in [
-        "4 machines, up to 5000 operations/µs; links up to 10 MB/s; ratio 2.0000e-3 bytes an operation",
+        "4 machines, up to 5000 operations/µs; links up to 10 MB/s; ratio 2.0000e-3 bytes per operation",
         "eq. (10), (11): links of more than 8.2000 MB/s are necessary, though not always sufficient; ratio 1.6400e-3",
         "partitioning improvement boundary 1.6400e-3 (8.2000 MB/s)",
         "maximum complexity boundary       1.6800e-1 (840.0000 MB/s)",
@@ -339,7 +339,7 @@ fn edge_networks() {
     assert!(map.starts_with("<svg ") && map.ends_with("</svg>\n") && map.matches("<rect ").count() > 2 * 48 * 36);
     let numbers: serde_json::Value = serde_json::from_str(&stdout(&divi_plan(&["region", chain, "--json"]))).unwrap();
     assert_eq!((&numbers["boundaries"]["zone"], &numbers["may_help"]), (&2.into(), &true.into()));
-    // Links that are too slow by far.
+    // Links that are too slow.
     stdout(&divi_plan(&["generate", "chain", "--seed=3", "--link=8", "-o", chain]));
     let slow = stdout(&divi_plan(&["region", chain]));
     assert!(
@@ -352,9 +352,9 @@ fn edge_networks() {
         "edge":{"flops":[6],"rate":[2],"bandwidth":[[null]],"edge_bytes":[]}}"#;
     fs::write(one, text).unwrap();
     let alone = stdout(&divi_plan(&["region", one]));
-    assert!(alone.contains("there is one machine: there is nothing to partition"), "{alone}");
-    assert!(alone.contains("here: 3.0 µs an input, 1.000 times one machine"), "{alone}");
-    fails(&divi_plan(&["region", one, "--svg", plan]), "links do not matter on this network: there is nothing to draw");
+    assert!(alone.contains("there is only one machine; there is nothing to partition"), "{alone}");
+    assert!(alone.contains("here: 3.0 µs per input, 1.000 times one machine"), "{alone}");
+    fails(&divi_plan(&["region", one, "--svg", plan]), "links do not affect this network; there is nothing to draw");
     fails(&divi_plan(&["region", &problem("rwnn/rwnn_ER_N10_m1_c1_sdep_s1.json")]), "has no edge network (edge)");
     fails(&divi_plan(&["generate", "chain", "--kind=ER"]), "--kind is for rwnn and regal only");
     fails(&divi_plan(&["generate", "rwnn", "--splits=2"]), "--splits is for chain only");
@@ -366,7 +366,7 @@ fn edge_networks() {
     fails(&divi_plan(&["generate", "chain", "--ratios=0.1,0.01,1"]), "do not fit");
 }
 
-/// A file that is read is not written over, by whatever name.
+/// Tests that an input file is never overwritten, under any name.
 #[test]
 fn outputs_do_not_replace_inputs() {
     let folder = folder("inputs");

@@ -1,4 +1,4 @@
-// What mlir-opt asks a plugin for.
+// C++ side of the plugin's entry points for mlir-opt.
 
 #include "Divi.h"
 #include "Onnx.h"
@@ -9,7 +9,7 @@ using namespace mlir;
 
 extern "C" void diviRegisterPasses();
 
-/// Either flag of mlir-opt registers the passes; both together must not do it twice.
+/// Registers the passes once, even if both plugin flags of mlir-opt are given.
 static void registerPassesOnce() {
   static bool registered = [] {
     diviRegisterPasses();

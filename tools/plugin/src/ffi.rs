@@ -1,8 +1,8 @@
-//! The entry points that MLIR looks for.
+//! Entry points that MLIR looks up.
 
 use std::{ffi::c_char, mem::MaybeUninit};
 
-/// The layout of MLIR's `PassPluginLibraryInfo` and `DialectPluginLibraryInfo`.
+/// Layout of MLIR's `PassPluginLibraryInfo` and `DialectPluginLibraryInfo`.
 #[repr(C)]
 pub struct PluginInfo {
     api_version: u32,
@@ -16,23 +16,23 @@ unsafe extern "C" {
     fn diviDialectPluginInfo(info: *mut PluginInfo);
 }
 
-/// Asked for by `mlir-opt --load-pass-plugin`.
+/// Entry point of `mlir-opt --load-pass-plugin`.
 #[unsafe(no_mangle)]
 pub extern "C" fn mlirGetPassPluginInfo() -> PluginInfo {
     divi_papers::register();
     let mut info = MaybeUninit::uninit();
-    // SAFETY: there is room for the structure.
+    // SAFETY: the pointer refers to memory for the structure.
     unsafe { diviPassPluginInfo(info.as_mut_ptr()) };
-    // SAFETY: the function has filled the structure.
+    // SAFETY: the function has initialized the structure.
     unsafe { info.assume_init() }
 }
 
-/// Asked for by `mlir-opt --load-dialect-plugin`.
+/// Entry point of `mlir-opt --load-dialect-plugin`.
 #[unsafe(no_mangle)]
 pub extern "C" fn mlirGetDialectPluginInfo() -> PluginInfo {
     let mut info = MaybeUninit::uninit();
-    // SAFETY: there is room for the structure.
+    // SAFETY: the pointer refers to memory for the structure.
     unsafe { diviDialectPluginInfo(info.as_mut_ptr()) };
-    // SAFETY: the function has filled the structure.
+    // SAFETY: the function has initialized the structure.
     unsafe { info.assume_init() }
 }

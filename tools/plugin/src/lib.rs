@@ -1,8 +1,8 @@
 //! `libdivi.so`: divi's dialects and passes as a plugin of `mlir-opt`.
 //!
-//! rustc exports only Rust functions from a shared library, so the entry points that MLIR looks for are trampolines.
+//! rustc exports only Rust functions from a shared library, so the entry points for MLIR are trampolines.
 
-// Nothing here calls them, but their C++ sides must be linked in.
+// Not called here, but their C++ parts must be linked.
 use divi_dialect as _;
 use divi_passes as _;
 

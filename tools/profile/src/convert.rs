@@ -5,19 +5,19 @@ use crate::{
     files,
 };
 use divi_cost::device::Kind;
-use divi_cost::pytorch::{Models, Operators, Remark, transfers};
+use divi_cost::pytorch::{NetworkTimes, Note, Operators, transfers};
 
-/// Convert a table that was measured with PyTorch to a profile (divi-profile/1)
+/// Convert a table measured with PyTorch to a profile (divi-profile/1)
 ///
-/// A table of copies between host and device becomes links of a system description. Operators that have no form
-/// in ONNX are listed on stderr.
+/// A table of copies between host and device becomes links of a system description. Operators without an ONNX
+/// equivalent are listed on stderr.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Convert {
     /// Table to convert
     #[arg(value_name = "TABLE.json")]
     table: String,
-    /// Device of the table whose times are converted; by default the GPU
+    /// Device of the table to convert; by default the GPU
     #[arg(long, value_name = "KIND", value_parser = kinds())]
     device: Option<Kind>,
     /// File for the profile, instead of stdout
@@ -35,28 +35,28 @@ impl Convert {
         let converted = if transfers::recognizes(&text) {
             let links = transfers::read(&text).map_err(wrong)?;
             links.iter().map(|link| link.to_toml("cpu0", "gpu0")).collect::<Vec<_>>().join("\n")
-        } else if Models::read(&text).is_ok() {
-            return Err(format!("{file}: has times of whole models, which no profile has: give it to fit --graphs"));
+        } else if NetworkTimes::read(&text).is_ok() {
+            return Err(format!("{file}: contains times of whole models, not of operators; pass it to fit --graphs"));
         } else {
             let table = Operators::read(&text, kind).map_err(wrong)?;
-            say(&table);
+            report(&table);
             table.profile().to_json()
         };
         files::write(self.output.as_deref(), &converted)
     }
 }
 
-/// Says what is left out and what is assumed, once for each model, operator and reason.
-fn say(table: &Operators) {
+/// Reports omissions and assumptions, once for each model, operator and reason.
+fn report(table: &Operators) {
     for model in &table.models {
-        let remarks = [(&model.left_out, "left out, "), (&model.assumed, "")];
-        for (remarks, verb) in remarks {
-            for (index, Remark { node, op, text }) in remarks.iter().enumerate() {
-                let is_same = |other: &&Remark| (&other.op, &other.text) == (op, text);
-                if remarks[..index].iter().any(|other| is_same(&other)) {
+        let notes = [(&model.skipped, "left out, "), (&model.assumptions, "")];
+        for (notes, verb) in notes {
+            for (index, Note { node, op, text }) in notes.iter().enumerate() {
+                let is_same = |other: &&Note| (&other.op, &other.text) == (op, text);
+                if notes[..index].iter().any(|other| is_same(&other)) {
                     continue;
                 }
-                let more = match remarks.iter().filter(is_same).count() {
+                let more = match notes.iter().filter(is_same).count() {
                     1 => String::new(),
                     count => format!(" and {} more", count - 1),
                 };

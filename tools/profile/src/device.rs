@@ -1,15 +1,15 @@
-//! The kind of device that measurements are of.
+//! Selection of a device kind.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use divi_cost::device::{self, Kind, MemorySpace};
 
-/// Parser of the names of kinds.
+/// Returns a parser of device kind names.
 pub(crate) fn kinds() -> impl TypedValueParser<Value = Kind> {
     let names = PossibleValuesParser::new(device::all().into_iter().map(Kind::name));
-    names.try_map(|name| device::find(&name).ok_or("there is no such kind of device"))
+    names.try_map(|name| device::find(&name).ok_or("unknown device kind"))
 }
 
-/// The kind whose times of a table are meant where no option says so: the first with memory of its own.
+/// Returns the default device kind of tables: the first with its own memory.
 pub(crate) fn kind_of_tables() -> Kind {
     let kinds = device::all();
     let accelerator = kinds.iter().find(|kind| kind.memory() == MemorySpace::Device);

@@ -1,10 +1,10 @@
-//! Reading and writing files.
+//! Input and output files.
 
 use divi_files::{Inputs, check_distinct};
 use std::io::{Read, Write};
 use std::{fs, io, path::Path};
 
-/// The text of a file, or of standard input.
+/// Reads the text of a file, or of standard input.
 pub(crate) fn read(name: &str) -> Result<String, String> {
     let text = if name == "-" {
         let mut text = String::new();
@@ -15,7 +15,7 @@ pub(crate) fn read(name: &str) -> Result<String, String> {
     text.map_err(|error| format!("{name}: {error}"))
 }
 
-/// Checks that outputs, each with its option, are neither among the files that are read nor the same.
+/// Checks that outputs, each with its option, are distinct and not inputs.
 pub(crate) fn check<'a>(
     inputs: impl IntoIterator<Item = &'a str>,
     outputs: &[(&str, Option<&str>)],
@@ -28,7 +28,7 @@ pub(crate) fn check<'a>(
     check_distinct(&written)
 }
 
-/// Writes a file whole or not at all, or to standard output.
+/// Writes a file atomically, or to standard output.
 pub(crate) fn write(name: Option<&str>, text: &str) -> Result<(), String> {
     let Some(name) = name.filter(|name| *name != "-") else {
         let written = io::stdout().write_all(text.as_bytes());

@@ -5,29 +5,29 @@ use crate::{
     files,
 };
 use divi_cost::device::{self, Kind};
-use divi_cost::fit::{Replay, Sample, Target, fit};
+use divi_cost::fit::{CapturedNetwork, Sample, Target, fit};
 use divi_cost::profile::{Entry, Profile};
-use divi_cost::pytorch::{Models, Operators};
+use divi_cost::pytorch::{NetworkTimes, Operators};
 
-/// Fit the cost model of a kind of device to profiles, or to tables of operators
+/// Fit the cost model of a device kind to profiles, or to tables of operators
 #[derive(clap::Args)]
 pub(crate) struct Fit {
     /// Profiles and tables, all of one device
     #[arg(value_name = "FILE.json", required = true)]
     files: Vec<String>,
-    /// Device of the tables whose times are fitted to; by default the profile's, or the GPU
+    /// Device kind of the tables to fit; by default the profile's, or the GPU
     #[arg(long, value_name = "KIND", value_parser = kinds())]
     device: Option<Kind>,
-    /// Times of whole models in captured graphs, to fit the cost of a launch in one as well
+    /// Times of whole models in captured graphs, to also fit the launch cost in a graph
     #[arg(long, value_name = "TABLE.json")]
     graphs: Option<String>,
-    /// Models of the tables that are not fitted to, as a test of the prediction
+    /// Models of the tables to leave out of the fit, for validation
     #[arg(long, value_name = "MODEL,...")]
     leave_out: Option<String>,
-    /// Peak rate of the device; by default that of an H200, or of 16 cores of a Xeon
+    /// Peak rate of the device; by default that of an H200, or of 16 Xeon cores
     #[arg(long, value_name = "N", value_parser = rate)]
     flops_per_s: Option<f64>,
-    /// Peak bandwidth of the device's memory; by default that of an H200, or of 16 cores of a Xeon
+    /// Peak memory bandwidth of the device; by default that of an H200, or of 16 Xeon cores
     #[arg(long, value_name = "N", value_parser = rate)]
     bytes_per_s: Option<f64>,
     /// File for the coefficients, instead of stdout
@@ -35,7 +35,7 @@ pub(crate) struct Fit {
     output: Option<String>,
 }
 
-/// What the files hold.
+/// Contents of the files.
 #[derive(Default)]
 struct Measured {
     device: String,
@@ -76,15 +76,15 @@ fn rate(text: &str) -> Result<f64, String> {
     rate.ok_or_else(|| "must be a positive number".to_owned())
 }
 
-/// The kind of device that a profile is of, if the device's name says so; a table is of several.
+/// Returns the device kind of a profile, if the device's name determines it; a table has several.
 fn kind_of_profile(text: &str) -> Option<Kind> {
     let profile = Profile::from_json(text).ok()?;
-    let owner = device::all().into_iter().find(|kind| kind.owns_profile(&profile.device));
+    let owner = device::all().into_iter().find(|kind| kind.accepts_profile_of(&profile.device));
     Some(owner.unwrap_or_else(kind_of_tables))
 }
 
-/// What is in profiles and tables, but for the models that are left out of the latter. All must be of one device:
-/// coefficients of two are those of neither.
+/// Collects the measurements of profiles and tables, without the models that are left out. All must be of one device and
+/// runtime.
 fn measured(texts: &[(String, String)], kind: Kind, left_out: &[&str]) -> Result<Measured, String> {
     let mut measured = Measured::default();
     let mut unknown = left_out.to_vec();
@@ -108,7 +108,7 @@ fn measured(texts: &[(String, String)], kind: Kind, left_out: &[&str]) -> Result
             (measured.device, measured.runtime) = (device, runtime);
         } else if (&measured.device, &measured.runtime) != (&device, &runtime) {
             return Err(format!(
-                "{name}: is of {device} with {runtime}, {} of {} with {}: fit each by itself",
+                "{name}: measured on {device} with {runtime}, but {} on {} with {}; fit them separately",
                 texts[0].0, measured.device, measured.runtime
             ));
         }
@@ -119,14 +119,14 @@ fn measured(texts: &[(String, String)], kind: Kind, left_out: &[&str]) -> Result
     }
 }
 
-fn replays(file: &str, tables: &[(String, Operators)]) -> Result<Vec<Replay>, String> {
-    let models = Models::read(&files::read(file)?).map_err(|error| format!("{file}: {error}"))?;
+fn replays(file: &str, tables: &[(String, Operators)]) -> Result<Vec<CapturedNetwork>, String> {
+    let models = NetworkTimes::read(&files::read(file)?).map_err(|error| format!("{file}: {error}"))?;
     let mut replays = vec![];
     for (name, table) in tables {
         replays.extend(table.replays(&models).map_err(|error| format!("{name}: {error}"))?);
     }
     if replays.is_empty() {
-        return Err(format!("{file}: none of its models is in a table of operators that is given"));
+        return Err(format!("{file}: none of its models is in the given tables of operators"));
     }
     Ok(replays)
 }

@@ -1,4 +1,4 @@
-//! `divi-profile`: what was measured on machines, and measuring it, as profiles and as coefficients of the cost model.
+//! `divi-profile`: measurement of devices and models, as profiles and as coefficients of the cost model.
 
 mod convert;
 mod device;
@@ -28,7 +28,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    // Without it, the next run for the same output removes what is left.
+    // On failure, temporary files are left; the next run for the same output removes them.
     let _ = divi_files::clean_up_on_signals();
     let arguments: Arguments = match divi_cli::parse(Arguments::command()) {
         Ok(arguments) => arguments,

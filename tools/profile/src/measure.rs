@@ -1,5 +1,5 @@
-//! `divi-profile measure`: models are compiled for the devices of a system and run here; what their tasks take becomes a profile,
-//! and what copies take the links of a system description.
+//! `divi-profile measure`: compiles models for the devices of a system and runs them here. Times of tasks become a profile,
+//! times of copies become the links of a system description.
 
 mod describe;
 mod job;
@@ -27,33 +27,33 @@ use std::{path::PathBuf, time::Duration};
 ///
 /// Compiles the models for the devices of the system, writes a profile for each number of threads and each kind
 /// of GPU, then measures the links between the devices.
-/// Tasks that the profile already has stay as they are, and models without other tasks are skipped: begin a new
-/// file for new times.
+/// Times that the profile already has are kept, and models without new tasks are skipped; use a new file to
+/// measure again.
 #[derive(clap::Parser)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Measure {
-    /// Models to measure; none with --system-out for links alone
+    /// Models to measure; none with --system-out to measure links only
     #[arg(value_name = "MODEL.onnx")]
     models: Vec<String>,
-    /// Profile that the times are added to
+    /// Profile to extend
     #[arg(short, value_name = "PROFILE.json", required = true)]
     output: String,
-    /// Preset or description; host is this machine, GPUs included
+    /// Preset or description; host is this machine, including its GPUs
     #[arg(long, value_name = "NAME|FILE.toml", default_value = "host")]
     system: String,
-    /// Batch sizes to measure at; by default the model's own, or 1 if it has none
+    /// Batch sizes to measure; by default the model's own, or 1 if it is dynamic
     #[arg(long, value_name = "N,...", value_parser = settings::batches)]
     batch: Option<Batches>,
-    /// Generate the weights that are not there
+    /// Generate missing weights
     #[arg(long, value_name = "random:SEED", value_parser = settings::seed)]
     weights: Option<u64>,
     /// Folder of the weights, if not the model's
     #[arg(long, value_name = "FOLDER")]
     weights_dir: Option<PathBuf>,
-    /// Processor that code is generated for: native, x86-64-v3 or x86-64-v4
+    /// Target processor of the generated code: native, x86-64-v3 or x86-64-v4
     #[arg(long, value_name = "NAME", default_value = "native")]
     cpu: String,
-    /// Time limit in seconds of each model and batch whose times are not stable before
+    /// Time limit in seconds for each model and batch size whose times do not become stable earlier
     #[arg(long, value_name = "S", default_value = "20", value_parser = settings::seconds)]
     time_limit: Duration,
     /// Measure the links, or keep them as the system describes them
@@ -61,14 +61,14 @@ pub(crate) struct Measure {
     links: String,
     /// File of the fastest algorithms of libraries and kernels on a GPU
     ///
-    /// Those that it does not have are measured and added. Bundles that run with it (divi-run --choices) use the same
+    /// Missing ones are measured and added. Bundles that run with this file (divi-run --choices) use the same
     /// algorithms.
     #[arg(long, value_name = "FILE", verbatim_doc_comment)]
     choices: Option<String>,
-    /// Write the system with the measured profiles and links, to plan with (divi-opt --system=FILE)
+    /// Write the system with the measured profiles and links, for planning (divi-opt --system=FILE)
     #[arg(long, value_name = "FILE.toml")]
     system_out: Option<String>,
-    /// Print nothing but errors
+    /// Print errors only
     #[arg(short, overrides_with = "quiet")]
     quiet: bool,
 }
@@ -125,16 +125,16 @@ fn report(system: &System, pair: &link::Pair, measured: Option<Measured>, progre
         Some(Measured { latency, bandwidth, farthest: (bytes, times) }) => {
             let rates = format!("{:.2} GB/s after {:.1} µs", bandwidth.0 / 1e9, latency.micros());
             format!(
-                "{}: {rates}; copies of {:.0} KiB take {times:.2} times as long as that",
+                "{}: {rates}; largest deviation: copies of {:.0} KiB take {times:.2} times the fitted time",
                 names.join(", "),
                 bytes / 1024.0
             )
         }
-        None => format!("warning: {}: larger copies did not take longer, left as described", names.join(", ")),
+        None => format!("warning: {}: larger copies did not take longer; the description is kept", names.join(", ")),
     });
 }
 
-/// A message of somebody who says himself that it is an error.
+/// Removes the "error: " prefix of a message.
 fn plain(message: &str) -> String {
     message.replacen("error: ", "", 1)
 }

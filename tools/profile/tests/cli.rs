@@ -1,4 +1,4 @@
-//! `divi-profile` as it is called.
+//! Tests of the command line of `divi-profile`.
 
 use std::process::{Command, Output, Stdio};
 use std::{fs, io::Write, path::PathBuf};
@@ -14,12 +14,12 @@ fn call(arguments: &[&str], input: &str) -> Output {
         .stderr(Stdio::piped())
         .spawn()
         .expect("the program is built");
-    // A program that stops before it reads closes the pipe.
+    // A program that exits before it reads closes the pipe.
     let _ = child.stdin.take().expect("it is piped").write_all(input.as_bytes());
     child.wait_with_output().expect("it ends")
 }
 
-/// What it prints on standard output and standard error, if it succeeds.
+/// Returns standard output and standard error of a successful call.
 fn succeeds(arguments: &[&str], input: &str) -> (String, String) {
     let output = call(arguments, input);
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("it prints UTF-8");
@@ -35,7 +35,7 @@ fn fails(arguments: &[&str], input: &str, expected: &str) {
     assert_eq!(String::from_utf8_lossy(&output.stderr), format!("divi-profile: error: {expected}\n"));
 }
 
-/// Checks that a line is rejected before any file is read, with this and a hint at the help.
+/// Checks that arguments are rejected before any file is read, with this message and a reference to the help.
 fn misses(arguments: &[&str], expected: &str) {
     let output = call(arguments, "");
     assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0));
@@ -44,12 +44,12 @@ fn misses(arguments: &[&str], expected: &str) {
     assert!(stderr.ends_with("\n\nFor more information, try '--help'.\n"), "{stderr}");
 }
 
-/// A file that no other test writes.
+/// Returns the path of a file that no other test writes.
 fn temporary(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
 
-/// A table of one model with these nodes, each measured once.
+/// Builds a table of one model with these nodes, each measured once.
 fn table(nodes: &[&str]) -> String {
     let nodes: Vec<String> = nodes
         .iter()
@@ -61,7 +61,7 @@ fn table(nodes: &[&str]) -> String {
     format!(r#"{{"gpu": "a GPU", "cpu_threads": 2, "models": {{"m": {{{}}}}}}}"#, nodes.join(", "))
 }
 
-/// The entries that become of nodes, one line each, without what is the same in all of them.
+/// Returns the converted entries of nodes, one per line, without their common part.
 fn entries(nodes: &[&str]) -> Vec<String> {
     let (stdout, _) = succeeds(&["convert", "-"], &table(nodes));
     let lines = stdout.lines().filter(|line| line.starts_with("    "));
@@ -69,7 +69,7 @@ fn entries(nodes: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn operators_become_those_of_onnx() {
+fn operators_are_converted_to_onnx() {
     let becomes = |node: &str, expected: &str| assert_eq!(entries(&[node]), [expected], "{node}");
     becomes(
         r#""op": "Conv2d", "inputs": [[1,3,224,224]], "output": [1,64,112,112], "params": 37632,
@@ -124,7 +124,7 @@ fn operators_become_those_of_onnx() {
 }
 
 #[test]
-fn operators_that_are_the_same_are_one_entry() {
+fn equal_operators_are_one_entry() {
     let relu = r#""op": "ReLU", "inputs": [[1,8]], "output": [1,8]"#;
     let twice = entries(&[relu, relu]);
     assert_eq!(
@@ -134,7 +134,7 @@ fn operators_that_are_the_same_are_one_entry() {
 }
 
 #[test]
-fn what_is_left_out_or_assumed_is_said() {
+fn omissions_and_assumptions_are_reported() {
     let nodes = [
         r#""op": "Dropout", "inputs": [[1,8]], "output": [1,8]"#,
         r#""op": "flatten", "inputs": [[1,8,1,1]], "output": [1,8]"#,
@@ -147,12 +147,12 @@ fn what_is_left_out_or_assumed_is_said() {
     ];
     let (_, stderr) = succeeds(&["convert", "-"], &table(&nodes));
     let expected = "\
-divi-profile: m: 'n0' (Dropout): left out, does nothing when a model is used
-divi-profile: m: 'n1' (flatten) and 1 more: left out, is a view in PyTorch, whose time is Python's
-divi-profile: m: 'n3' (AdaptiveAvgPool2d): left out, its windows have different sizes, which ONNX has no form for
+divi-profile: m: 'n0' (Dropout): left out, is the identity in inference
+divi-profile: m: 'n1' (flatten) and 1 more: left out, is a view, whose time is Python overhead
+divi-profile: m: 'n3' (AdaptiveAvgPool2d): left out, its windows have different sizes, which ONNX cannot express
 divi-profile: m: 'n4' (AdaptiveAvgPool2d): left out, averages over single elements, which is the identity
-divi-profile: m: 'n5' (max_pool2d): left out, its window is not in the table, and no usual one has its sizes
-divi-profile: m: 'n6' (einsum): left out, its form in ONNX is not known
+divi-profile: m: 'n5' (max_pool2d): left out, its window is not in the table, and no common window has its sizes
+divi-profile: m: 'n6' (einsum): left out, has no known ONNX equivalent
 divi-profile: m: 'n7' (max_pool2d): its window is not in the table: 3x3 at stride 2 is assumed
 ";
     assert_eq!(stderr, expected);
@@ -173,9 +173,9 @@ fn copies_become_links() {
     assert_eq!((stdout.matches("[[link]]").count(), stdout.matches("# From").count()), (2, 2));
 }
 
-/// A profile that was converted can be fitted to, and gives what the table gives.
+/// Tests that a fit to a converted profile gives the same result as a fit to its table.
 #[test]
-fn a_profile_is_as_good_as_its_table() {
+fn a_profile_is_equivalent_to_its_table() {
     let profile = temporary("profile.json");
     let profile = profile.to_str().expect("the path is UTF-8");
     succeeds(&["convert", OPERATORS, "--device=cpu", "-o", profile], "");
@@ -192,7 +192,7 @@ fn a_profile_is_as_good_as_its_table() {
 }
 
 #[test]
-fn what_cannot_be_counted_is_said() {
+fn uncountable_work_is_reported() {
     let profile = r#"{"format": "divi-profile/1", "device": "d", "runtime": "r", "entries": [
         {"ops": ["Relu"], "in": [[1, 4096]], "out": [1, 4096], "dtype": "f32", "us": {"1": 9}},
         {"ops": ["Conv"], "in": [[1, 8]], "weights": [], "out": [1, 8], "dtype": "f32", "us": {"1": 9}}]}"#;
@@ -212,12 +212,12 @@ fn errors_leave_nothing_behind() {
 }
 
 #[test]
-fn errors_say_what_is_wrong() {
+fn errors_name_the_cause() {
     misses(
         &[],
         "'divi-profile' requires a subcommand but one was not provided\n  [subcommands: convert, fit, measure]\n",
     );
-    misses(&["guess"], "unrecognized subcommand 'guess'\n\n  tip: the commands are convert, fit, measure\n");
+    misses(&["guess"], "unrecognized subcommand 'guess'\n\n  tip: available commands: convert, fit, measure\n");
     misses(&["convert"], "the following required arguments were not provided:\n  <TABLE.json>\n");
     misses(&["convert", "a", "b"], "unexpected argument 'b' found\n");
     misses(&["fit"], "the following required arguments were not provided:\n  <FILE.json>...\n");
@@ -234,7 +234,11 @@ fn errors_say_what_is_wrong() {
         "invalid value '-1' for '--flops-per-s <N>': must be a positive number\n",
     );
     fails(&["fit", "no/such.json"], "", "no/such.json: No such file or directory (os error 2)");
-    fails(&["convert", "-"], r#"{"rows": []}"#, "-: unknown field 'rows'; there are cpu_threads, gpu, note, models");
+    fails(
+        &["convert", "-"],
+        r#"{"rows": []}"#,
+        "-: unknown field 'rows'; expected one of cpu_threads, gpu, note, models",
+    );
     fails(&["fit", "-"], "{}", "-: field 'format' is missing");
     let empty = r#"{"format": "divi-profile/1", "device": "d", "runtime": "r", "entries": []}"#;
     fails(&["fit", "-"], empty, "no measured operator to fit a model to");
@@ -246,19 +250,19 @@ fn errors_say_what_is_wrong() {
     fails(
         &["fit", OPERATORS, "-"],
         empty,
-        &format!("-: is of d with r, {OPERATORS} of NVIDIA H200 with PyTorch eager: fit each by itself"),
+        &format!("-: measured on d with r, but {OPERATORS} on NVIDIA H200 with PyTorch eager; fit them separately"),
     );
     fails(&["fit", OPERATORS, "--leave-out=lenet"], "", "--leave-out: no table has a model 'lenet'");
     fails(
         &["convert", "../../test/profiles/h200_pytorch_models.json"],
         "",
-        "../../test/profiles/h200_pytorch_models.json: has times of whole models, which no profile has: \
-         give it to fit --graphs",
+        "../../test/profiles/h200_pytorch_models.json: contains times of whole models, not of operators; \
+         pass it to fit --graphs",
     );
     let graphs = "--graphs=../../test/profiles/h200_pytorch_models.json";
     let relu = table(&[r#""op": "relu", "inputs": [[1,8]], "output": [1,8]"#]);
     let expected =
-        "../../test/profiles/h200_pytorch_models.json: none of its models is in a table of operators that is given";
+        "../../test/profiles/h200_pytorch_models.json: none of its models is in the given tables of operators";
     fails(&["fit", "-", graphs], &relu, expected);
 }
 

@@ -1,4 +1,4 @@
-//! `divi-profile measure` as it is called. No test asks how long anything took.
+//! Tests of the command line of `divi-profile measure`. No test depends on measured times.
 
 use divi_cost::{Profile, System, profile::Entry};
 use divi_onnx::{DType, Dim, TensorType};
@@ -13,7 +13,7 @@ use std::{
     process::{Command, Output},
 };
 
-/// A folder that no other test writes to, empty.
+/// Creates an empty folder for a test.
 fn folder(name: &str) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&folder);
@@ -21,7 +21,7 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// Runs `divi-profile measure` in a folder; what it leaves behind would be in `scratch`.
+/// Runs `divi-profile measure` in a folder, with `scratch` as its temporary folder.
 fn call(folder: &Path, line: &str) -> Output {
     Command::new(env!("CARGO_BIN_EXE_divi-profile"))
         .arg("measure")
@@ -37,7 +37,7 @@ fn check_scratch(folder: &Path) {
     assert_eq!(left.count(), 0, "nothing is left behind");
 }
 
-/// What it prints on standard error, if it succeeds.
+/// Returns standard error of a successful call.
 fn succeeds(folder: &Path, line: &str) -> String {
     let output = call(folder, line);
     let stderr = String::from_utf8(output.stderr).expect("it prints UTF-8");
@@ -55,7 +55,7 @@ fn fails(folder: &Path, line: &str, expected: &str) {
     check_scratch(folder);
 }
 
-/// A chain of operators on images of 8 channels and an open batch; `Conv`s are 1x1.
+/// Writes a model with a chain of operators on images of 8 channels and a dynamic batch; `Conv`s are 1x1.
 fn write_model(path: &Path, ops: &[&str]) {
     let image = TensorType::new(DType::F32, vec![Dim::Unknown, Dim::Known(8), Dim::Known(6), Dim::Known(6)]);
     let declared = |name: &str| value_info(name, Some(tensor_type(&image, |_| None)));
@@ -90,15 +90,15 @@ fn entries(path: &Path) -> Vec<Entry> {
     Profile::from_json(&text).expect("the profile can be read").entries().to_vec()
 }
 
-/// The operators of entries with their batches and counts.
+/// Returns the operators of entries with their batch sizes and counts.
 fn outline(entries: &[Entry]) -> Vec<(String, Vec<u64>, u64)> {
     let ops = |entry: &Entry| entry.ops.iter().map(|op| &op.name[..]).collect::<Vec<_>>().join("+");
     entries.iter().map(|entry| (ops(entry), entry.micros.keys().copied().collect(), entry.count)).collect()
 }
 
-/// A model is measured once; another one adds to what is there, and the system that is written plans with all of it.
+/// Tests that a model is measured once, another one extends the profile, and the written system uses it.
 #[test]
-fn what_is_known_is_not_measured_again() {
+fn existing_times_are_not_measured_again() {
     let folder = folder("resumes");
     write_model(&folder.join("a.onnx"), &["Conv", "Relu", "Softmax", "Conv", "Relu"]);
     write_model(&folder.join("b.onnx"), &["Softmax", "GlobalAveragePool"]);
@@ -109,7 +109,7 @@ fn what_is_known_is_not_measured_again() {
     let lines: Vec<&str> = said.lines().collect();
     assert_eq!(lines.len(), 2, "{said}");
     assert!(lines[0].starts_with("divi-profile: a, batch 1, 1 thread: 3 tasks take "), "{said}");
-    assert!(lines[1].ends_with(", 2 entries new"), "{said}");
+    assert!(lines[1].ends_with(", 2 new entries"), "{said}");
     let first = entries(&folder.join("p.json"));
     let expected = [("Conv+Relu", 2), ("Softmax", 1)].map(|(op, count)| (op.to_owned(), vec![1, 2], count));
     assert_eq!(outline(&first), expected);
@@ -117,14 +117,15 @@ fn what_is_known_is_not_measured_again() {
 
     let text = fs::read_to_string(folder.join("p.json")).unwrap();
     let said = succeeds(&folder, &format!("a.onnx {options}"));
-    let known = |batch| format!("divi-profile: a, batch {batch}, 1 thread: skipped, all 3 tasks are known\n");
+    let known =
+        |batch| format!("divi-profile: a, batch {batch}, 1 thread: skipped, all 3 tasks are already measured\n");
     assert_eq!(said, known(1) + &known(2));
     assert_eq!(fs::read_to_string(folder.join("p.json")).unwrap(), text);
 
     assert_eq!(succeeds(&folder, &format!("-q b.onnx {options} --system-out=system.toml")), "");
     let second = entries(&folder.join("p.json"));
     assert_eq!(second[0], first[0]);
-    assert_eq!(second[1].micros, first[1].micros, "what was measured stays");
+    assert_eq!(second[1].micros, first[1].micros, "existing times are kept");
     let outline = outline(&second);
     assert_eq!(outline[1], ("Softmax".to_owned(), vec![1, 2], 2), "two batches of a model count once");
     assert_eq!(outline[2], ("GlobalAveragePool".to_owned(), vec![1, 2], 1));
@@ -133,7 +134,7 @@ fn what_is_known_is_not_measured_again() {
     assert_eq!(system.devices[0].profile, Some(folder.join("p.json")));
 }
 
-/// Links need no model, and both directions are alike.
+/// Tests that links need no model, and that both directions are measured together.
 #[test]
 fn links_are_measured() {
     if std::thread::available_parallelism().map_or(1, |count| count.get()) < 2 {
@@ -160,17 +161,17 @@ fn errors_leave_nothing_behind() {
     fs::write(folder.join("other.json"), Profile::new("d", "r", vec![]).to_json()).unwrap();
     let quick = "--time-limit=0 -o p.json";
     fails(&folder, "a.onnx", "the following required arguments were not provided:\n  -o <PROFILE.json>\n");
-    fails(&folder, "a.onnx -o -", "measure needs a file for -o: what is there already is not measured again\n");
-    fails(&folder, "-o p.json", "measure needs a model, or --system-out for links alone (see --help)\n");
+    fails(&folder, "a.onnx -o -", "-o must be a file: measure extends an existing profile\n");
+    fails(&folder, "-o p.json", "measure needs a model, or --system-out to measure links only (see --help)\n");
     fails(&folder, &format!("none.onnx {quick}"), "none.onnx: No such file or directory (os error 2)\n");
-    fails(&folder, "a.onnx -o no/p.json", "no/p.json: 'no' is no folder\n");
+    fails(&folder, "a.onnx -o no/p.json", "no/p.json: 'no' is not a folder\n");
     fails(&folder, &format!("a.onnx --system=none {quick}"), "'none' is neither a file nor a preset");
-    fails(&folder, &format!("a.onnx --cpu=z80 {quick}"), "there are no kernels for the processor 'z80'");
-    let not_here = "system 'gpu.toml' has nothing that can be measured here: gpu0 is left as described: ";
+    fails(&folder, &format!("a.onnx --cpu=z80 {quick}"), "unsupported processor 'z80'");
+    let not_here = "system 'gpu.toml' has no device that can be measured on this machine: gpu0 is not measured: ";
     fails(&folder, &format!("a.onnx --system=gpu.toml {quick}"), not_here);
     fails(&folder, &format!("broken.onnx {quick}"), "broken.onnx: not an ONNX model");
     fails(&folder, &format!("odd.onnx {quick} --system-out=s.toml"), "odd.onnx: ");
-    fails(&folder, "a.onnx -o other.json", "other.json: is of d with r, not of CPU, ");
+    fails(&folder, "a.onnx -o other.json", "other.json: measured on d with r, not on CPU, ");
     fails(&folder, "a.onnx -o a.onnx", "cannot write 'a.onnx': it is an input itself");
     assert!(!folder.join("p.json").exists() && !folder.join("s.toml").exists());
 }

@@ -1,4 +1,4 @@
-//! What a bundle is, in words.
+//! Description of a bundle as text.
 
 use divi_runtime::{
     MemoryUse,
@@ -10,7 +10,7 @@ pub(crate) fn checked(folder: &Path, bundle: &Bundle, in_flight: Option<usize>) 
     let files = || bundle.files.iter().chain(&bundle.model_files);
     let bytes = files().map(|file| file.bytes).fold(0, u64::saturating_add);
     let (files, folder) = (files().count(), folder.display());
-    format!("{folder}: sound, {files} files, {}\n{}", size(bytes), memory(bundle, in_flight))
+    format!("{folder}: valid, {files} files, {}\n{}", size(bytes), memory(bundle, in_flight))
 }
 
 pub(crate) fn bundle(bundle: &Bundle, in_flight: Option<usize>) -> String {

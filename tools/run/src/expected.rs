@@ -11,7 +11,7 @@ pub(crate) struct Expected {
     tensor: TensorData,
 }
 
-/// Reads the files of the folder with expected outputs, one for each output of the model, in their order.
+/// Reads the expected outputs, one file for each output of the model, in their order.
 pub(crate) fn read(runtime: &Runtime, arguments: &Arguments) -> Result<Vec<Expected>, String> {
     let Some(folder) = &arguments.expected else { return Ok(vec![]) };
     let mut taken = HashSet::new();
@@ -20,15 +20,15 @@ pub(crate) fn read(runtime: &Runtime, arguments: &Arguments) -> Result<Vec<Expec
         let tensor = inputs::read(&path, described)?;
         if described.dtype != tensor.dtype().name() || described.shape != tensor.shape() {
             let (path, found) = (path.display(), tensor.view());
-            return Err(format!("{path}: it has {found}, and output '{name}' is {described}"));
+            return Err(format!("{path}: contains {found}, but output '{name}' is {described}"));
         }
         Ok(Expected { path, tensor })
     };
     runtime.outputs().map(read).collect()
 }
 
-/// Compares outputs with what was expected. Returns a line for each output, or an error for the first that differs by more
-/// than the tolerance.
+/// Compares outputs with the expected ones. Returns a line for each output, or an error for the first one beyond the
+/// tolerance.
 pub(crate) fn compare(
     expected: &[Expected],
     outputs: &[(String, TensorData)],
@@ -39,17 +39,17 @@ pub(crate) fn compare(
         let largest = match (numbers(output.view()), numbers(tensor.view())) {
             (Some(found), Some(wanted)) => compare_numbers(&found, &wanted, tolerance),
             _ if output.bytes() == tensor.bytes() => Ok(0.0),
-            _ => Err("the bytes are not the same".to_owned()),
+            _ => Err("the bytes differ".to_owned()),
         };
         let largest =
-            largest.map_err(|reason| format!("output '{name}' is not as in '{}': {reason}", path.display()))?;
+            largest.map_err(|reason| format!("output '{name}' differs from '{}': {reason}", path.display()))?;
         let _ = writeln!(text, "expected  output '{name}' with an error of {largest:.1e} of the largest element");
     }
     Ok(text)
 }
 
-/// The largest error, as a fraction of the largest finite expected number. NaN equals NaN, and infinities are equal if their signs
-/// are.
+/// Returns the largest error relative to the largest finite expected number. NaN equals NaN; infinities are equal if their
+/// signs are.
 fn compare_numbers(found: &[f64], expected: &[f64], tolerance: f64) -> Result<f64, String> {
     let finite = expected.iter().map(|number| number.abs()).filter(|number| number.is_finite());
     let scale = finite.fold(0.0, f64::max);
@@ -59,20 +59,20 @@ fn compare_numbers(found: &[f64], expected: &[f64], tolerance: f64) -> Result<f6
             continue;
         }
         let error = (found - expected).abs() / scale;
-        // A comparison that is also false for NaN.
+        // The comparison is false for NaN.
         if error <= tolerance {
             worst = f64::max(worst, error);
         } else {
             return Err(format!(
-                "element {index} is {found}, expected {expected}: an error of {error:.1e} of the largest element, where \
-                 {tolerance:e} is tolerated"
+                "element {index} is {found}, expected {expected}: an error of {error:.1e} of the largest element exceeds the \
+                 tolerance of {tolerance:e}"
             ));
         }
     }
     Ok(worst)
 }
 
-/// Floating-point numbers; `None` for other types, which are compared by their bytes.
+/// Returns floating-point numbers; `None` for other types, which are compared by their bytes.
 fn numbers(tensor: TensorRef<'_>) -> Option<Vec<f64>> {
     let bytes = tensor.bytes;
     let numbers = match tensor.dtype {

@@ -1,4 +1,4 @@
-//! Files in and out: whole or not at all.
+//! Input and output files; outputs are written atomically.
 
 use crate::{arguments::Arguments, measure::Measured};
 use divi_files::{Inputs, check_distinct};
@@ -31,13 +31,13 @@ pub(crate) fn read(path: &Path, limit: u64) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// Writes a file whole or not at all.
+/// Writes a file atomically.
 fn write(path: &Path, contents: &[u8]) -> Result<(), String> {
     divi_files::write(path, contents).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 /// Checks that outputs do not replace inputs, the bundle, or weights that it refers to. `bundle` is `None` if it cannot be read,
-/// which is an error of its own later.
+/// which is reported later.
 pub(crate) fn check_outputs(arguments: &Arguments, bundle: Option<&Bundle>) -> Result<(), String> {
     let mut inputs = Inputs::default();
     arguments.inputs.iter().for_each(|(_, path)| inputs.add("an input", path));
@@ -46,7 +46,7 @@ pub(crate) fn check_outputs(arguments: &Arguments, bundle: Option<&Bundle>) -> R
     for path in bundle.iter().flat_map(|bundle| bundle.weight_files()) {
         inputs.add("a file with weights of the bundle", &arguments.bundle.join(path));
     }
-    // Choices are read and written, and may be kept in the bundle's folder, but not in the place of a file of it.
+    // The choices file is read and written; it may be in the bundle's folder, but must not replace a file of the bundle.
     if let Some(path) = &arguments.choices {
         let mut files = inputs.clone();
         let listed = bundle.iter().flat_map(|bundle| &bundle.files).map(|file| file.path.as_str());
@@ -65,7 +65,7 @@ pub(crate) fn check_outputs(arguments: &Arguments, bundle: Option<&Bundle>) -> R
         outputs.push(("--choices", path.clone()));
     }
     if let Some(folder) = &arguments.output {
-        // The folder is only added to: its other files stay.
+        // Files are only added to the folder.
         inputs.check_file(folder)?;
         let mut taken = HashSet::new();
         for port in bundle.iter().flat_map(|bundle| &bundle.outputs) {
@@ -88,7 +88,7 @@ pub(crate) fn write_outputs(arguments: &Arguments, outputs: &[(String, TensorDat
     Ok(())
 }
 
-/// A name that is safe as a file's, and no other output's.
+/// Returns a file name for an output, sanitized and unique.
 pub(crate) fn file_name(name: &str, taken: &mut HashSet<String>) -> String {
     let is_safe = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '_' | '-');
     let safe: String = name.chars().map(|letter| if is_safe(letter) { letter } else { '_' }).take(200).collect();
@@ -109,7 +109,7 @@ pub(crate) fn write_measurements(arguments: &Arguments, runtime: &Runtime, measu
     if let Some(path) = &arguments.profile {
         let profiles = profiles(runtime, &measured.spans);
         if profiles.is_empty() {
-            return Err("--profile-out: the bundle says of none of its tasks what they compute".to_owned());
+            return Err("--profile-out: the bundle does not describe what its tasks compute".to_owned());
         }
         for (index, (kind, text)) in profiles.iter().enumerate() {
             let path = if index == 0 { path.clone() } else { with_kind(path, kind) };
@@ -117,12 +117,12 @@ pub(crate) fn write_measurements(arguments: &Arguments, runtime: &Runtime, measu
         }
     }
     if measured.left_out > 0 && !arguments.is_quiet {
-        eprintln!("divi-run: warning: {} spans were too many to keep: measure fewer runs", measured.left_out);
+        eprintln!("divi-run: warning: {} spans were dropped; measure fewer runs", measured.left_out);
     }
     Ok(())
 }
 
-/// `profile.json` becomes `profile.cuda.json`.
+/// Inserts the device kind: `profile.json` becomes `profile.cuda.json`.
 fn with_kind(path: &Path, kind: &str) -> PathBuf {
     let extension = path.extension().map_or(String::new(), |extension| format!(".{}", extension.to_string_lossy()));
     path.with_extension(format!("{kind}{extension}"))

@@ -1,17 +1,17 @@
-//! The inputs: from files, or made up.
+//! Inputs from files, or random ones.
 
 use crate::{arguments::Arguments, files};
 use divi_npy::{npy, npz};
 use divi_runtime::{DType, Runtime, TensorData, bundle::Tensor, random_input};
 use std::{path::Path, sync::Arc};
 
-/// All inputs of the model, as they were asked for.
+/// Returns all inputs of the model as requested by the arguments.
 pub(crate) fn gather(runtime: &Runtime, arguments: &Arguments) -> Result<Vec<(String, Arc<TensorData>)>, String> {
     let mut inputs = Vec::new();
     for (name, path) in &arguments.inputs {
         let name = match (&name[..], runtime.inputs().next()) {
             ("", Some((only, _))) if runtime.inputs().count() == 1 => only.to_owned(),
-            ("", _) => return Err(format!("--input {}: say which input it is: NAME=FILE", path.display())),
+            ("", _) => return Err(format!("--input {}: missing name; use NAME=FILE", path.display())),
             _ => name.clone(),
         };
         let tensor = read(path, find(runtime, &name)?)?;
@@ -45,25 +45,25 @@ pub(crate) fn gather(runtime: &Runtime, arguments: &Arguments) -> Result<Vec<(St
     inputs.into_iter().map(adopt).collect()
 }
 
-/// The input of a name. A name that no input has is refused.
+/// Returns the input with a name; an unknown name is an error.
 fn find<'a>(runtime: &'a Runtime, name: &str) -> Result<&'a Tensor, String> {
     if let Some((_, tensor)) = runtime.inputs().find(|(known, _)| *known == name) {
         return Ok(tensor);
     }
     let list = runtime.inputs().map(|(known, _)| format!("'{known}'")).collect::<Vec<_>>().join(", ");
     match list.is_empty() {
-        true => Err(format!("there is no input '{name}': the model has none")),
-        false => Err(format!("there is no input '{name}': the inputs are {list}")),
+        true => Err(format!("unknown input '{name}'; the model has no inputs")),
+        false => Err(format!("unknown input '{name}'; expected one of {list}")),
     }
 }
 
-/// Reads a NumPy file with an array like the one described; one that has another type or shape is refused by those that use it.
+/// Reads a NumPy file for the described tensor; the caller checks its type and shape.
 pub(crate) fn read(path: &Path, described: &Tensor) -> Result<TensorData, String> {
     let tensor = npy::read(&files::read(path, file_bytes(described))?);
     Ok(reinterpret(tensor.map_err(|reason| format!("{}: {reason}", path.display()))?, described))
 }
 
-/// The same bits as the type described, if NumPy lacks that type and has one for its bits.
+/// Reinterprets the bits as the described type, if NumPy lacks that type and has one of the same width.
 fn reinterpret(tensor: TensorData, described: &Tensor) -> TensorData {
     match DType::from_name(&described.dtype) {
         Some(dtype) => npy::reinterpret(tensor, dtype).unwrap_or_else(|tensor| tensor),
@@ -71,10 +71,10 @@ fn reinterpret(tensor: TensorData, described: &Tensor) -> TensorData {
     }
 }
 
-/// Headers of NumPy's files have hardly more than a hundred bytes, but may be padded.
+/// Maximum size of a NumPy header: usually about a hundred bytes, but it may be padded.
 const MOST_HEADER_BYTES: u64 = 1 << 17;
 
-/// The most bytes of a file with an array of this shape, whatever its element type is.
+/// Returns the maximum size of a file with an array of this shape, for any element type.
 fn file_bytes(tensor: &Tensor) -> u64 {
     let elements = tensor.shape.iter().fold(1, |count: u64, &size| count.saturating_mul(size));
     elements.saturating_mul(16).saturating_add(MOST_HEADER_BYTES)
@@ -84,7 +84,7 @@ fn ask_for(missing: &[(&str, &Tensor)], bundle: &Path) -> String {
     let lines: String = missing.iter().map(|(name, tensor)| format!("\n  {name}: {tensor}")).collect();
     let (name, bundle) = (missing.first().map_or("", |(name, _)| name), bundle.display());
     format!(
-        "these inputs are missing:{lines}\ngive them (divi-run {bundle} --input {name}=FILE.npy) or have them made up \
+        "missing inputs:{lines}\npass them (divi-run {bundle} --input {name}=FILE.npy) or generate them \
          (--random-inputs)"
     )
 }

@@ -1,4 +1,4 @@
-//! `divi-run`: loads a bundle, runs it, and says how long it took.
+//! `divi-run`: loads a bundle, runs it, and reports its times.
 
 mod arguments;
 mod describe;
@@ -15,12 +15,12 @@ use divi_runtime::{Error, Options, Runtime, bundle::Bundle};
 use std::{process::ExitCode, sync::Arc, time::Instant};
 
 const INTERRUPTED: u8 = 130;
-/// What is allocated in larger pieces than this goes back to the system when it is freed. By itself, the C library would keep
-/// what was needed to make the weights.
+/// Allocations above this size are returned to the system when freed. By default, the C library would retain the memory used
+/// to prepare weights.
 const MAPPED_BYTES: libc::c_int = 1 << 20;
 
 fn main() -> ExitCode {
-    // SAFETY: it is a number that this program's allocator is told, before there are other threads.
+    // SAFETY: only sets a parameter of the allocator, before other threads exist.
     unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, MAPPED_BYTES) };
     let arguments: Arguments = match divi_cli::parse(Arguments::command()) {
         Ok(arguments) => arguments,
@@ -56,9 +56,9 @@ fn run(arguments: &Arguments) -> Result<ExitCode, String> {
     let options = Options { threads, in_flight, cold, choices, allowed_paths, map_weights, ..Options::default() };
     let runtime = Arc::new(Runtime::load(folder, options).map_err(|error| error.to_string())?);
     let load_time = start.elapsed();
-    if runtime.bundle().is_unchecked && !arguments.is_quiet {
+    if runtime.bundle().lacks_extents && !arguments.is_quiet {
         eprintln!(
-            "divi-run: warning: '{}' is of the format divi-bundle/1, which does not say how many bytes its calls touch: compile the model again",
+            "divi-run: warning: '{}' has format divi-bundle/1, which does not state the bytes that its calls access; compile the model again",
             folder.display()
         );
     }

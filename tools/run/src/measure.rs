@@ -1,23 +1,23 @@
-//! Runs, and the time they take.
+//! Measured runs.
 
 use crate::arguments::Arguments;
 use divi_runtime::{Error, Recording, Runtime, Span, TensorData, TensorRef, Ticket, bundle::Mode};
 use std::{collections::VecDeque, sync::Arc, time::Instant};
 
 pub(crate) struct Measured {
-    /// Of the last run.
+    /// Outputs of the last run.
     pub(crate) outputs: Vec<(String, TensorData)>,
-    /// Of each run, in microseconds.
+    /// Latency of each run, in microseconds.
     pub(crate) latencies: Vec<f64>,
-    /// Inputs a second.
+    /// Inputs per second.
     pub(crate) throughput: f64,
-    /// Of the first run of all, which copied the weights, in microseconds.
+    /// Latency of the very first run, which copied the weights, in microseconds.
     pub(crate) cold: Option<f64>,
     pub(crate) spans: Vec<Span>,
     pub(crate) left_out: u64,
 }
 
-/// Runs that are recorded to say what devices did, beside those that are measured.
+/// Maximum number of additional runs that are recorded for step times.
 const RECORDED_RUNS: usize = 20;
 
 pub(crate) fn measure(
@@ -41,7 +41,7 @@ pub(crate) fn measure(
         recording => recorded(runtime, recording, || run(runtime, &inputs, arguments.repeat))?,
     };
     if arguments.is_json && arguments.recording() == Recording::Off {
-        // Recording takes time, too.
+        // Recorded in separate runs, since recording takes time.
         let runs = arguments.repeat.min(RECORDED_RUNS);
         let steps = recorded(runtime, Recording::Steps, || run(runtime, &inputs, runs))?;
         (measured.spans, measured.left_out) = (steps.spans, steps.left_out);
@@ -78,26 +78,26 @@ fn one_by_one(runtime: &Runtime, inputs: &[(&str, Arc<TensorData>)], runs: usize
     Ok(Measured { outputs, latencies, throughput, cold: None, spans: vec![], left_out: 0 })
 }
 
-/// As many at once as are let in.
+/// Runs with as many requests in flight as the runtime admits.
 fn stream(runtime: &Runtime, inputs: &[(&str, Arc<TensorData>)], runs: usize) -> Result<Measured, Error> {
     let mut latencies = Vec::with_capacity(runs);
     let mut outputs = Vec::new();
     let mut ends = Vec::with_capacity(runs);
-    let mut on_their_way: VecDeque<(Ticket, Instant)> = VecDeque::new();
+    let mut in_flight: VecDeque<(Ticket, Instant)> = VecDeque::new();
     let start = Instant::now();
     let mut submitted = 0;
     while ends.len() < runs {
-        if submitted < runs && on_their_way.len() < runtime.in_flight() {
+        if submitted < runs && in_flight.len() < runtime.in_flight() {
             let start = Instant::now();
-            on_their_way.push_back((runtime.submit_shared(inputs)?, start));
+            in_flight.push_back((runtime.submit_shared(inputs)?, start));
             submitted += 1;
-        } else if let Some((ticket, start)) = on_their_way.pop_front() {
+        } else if let Some((ticket, start)) = in_flight.pop_front() {
             outputs = ticket.wait()?;
             latencies.push(micros_since(start));
             ends.push(Instant::now());
         }
     }
-    // The first fills the pipeline: what counts is how the others follow.
+    // The first run fills the pipeline and does not count.
     let throughput = match &ends[..] {
         [first, .., last] => (runs - 1) as f64 / (*last - *first).as_secs_f64(),
         _ => runs as f64 / start.elapsed().as_secs_f64(),

@@ -1,4 +1,4 @@
-//! What was measured, beside what the plan promised.
+//! Report of measured and predicted times.
 
 use crate::{
     arguments::Arguments,
@@ -29,10 +29,10 @@ pub(crate) fn report(runtime: &Runtime, measured: &Measured, arguments: &Argumen
     }
     text.push('\n');
     if let Some(cold) = measured.cold {
-        text += &format!("cold      {} with the copies of the weights", time(cold));
+        text += &format!("cold      {} including copies of the weights", time(cold));
         if let Some(predicted) = ColdStart::predicted(runtime.bundle()) {
             let (overlap, first) = (time(predicted.overlap_us), time(predicted.copy_first_us));
-            text += &format!("; predicted {overlap} if they overlap, {first} if they come first");
+            text += &format!("; predicted {overlap} with overlap, {first} if copied first");
         }
         text.push('\n');
     }
@@ -46,7 +46,7 @@ pub(crate) fn report(runtime: &Runtime, measured: &Measured, arguments: &Argumen
     }
     if arguments.is_info {
         let peak = peak_memory().map_or_else(|| "unknown".to_owned(), size);
-        text += &format!("memory    {peak} at most; loaded in {}\n", time(load_time.as_secs_f64() * 1e6));
+        text += &format!("memory    peak {peak}; loaded in {}\n", time(load_time.as_secs_f64() * 1e6));
     }
     text
 }
@@ -79,7 +79,7 @@ fn as_json(runtime: &Runtime, measured: &Measured, load_time: Duration) -> Value
     })
 }
 
-/// What each step takes, as the median of all runs, in the order of the plan.
+/// Returns the median time of each step over all runs, in the order of the plan.
 fn steps(runtime: &Runtime, measured: &Measured) -> Vec<Value> {
     let bundle = runtime.bundle();
     let of_step = |(index, step)| {
@@ -90,7 +90,7 @@ fn steps(runtime: &Runtime, measured: &Measured) -> Vec<Value> {
     bundle.steps.iter().enumerate().map(of_step).collect()
 }
 
-/// Inputs a second, if the plan says how long they take.
+/// Returns the predicted inputs per second, if the plan has a prediction.
 fn predicted_throughput(runtime: &Runtime) -> Option<f64> {
     let objective = &runtime.bundle().objective;
     let micros = objective.predicted_us.filter(|&micros| micros > 0.0 && objective.mode != Mode::Latency)?;
@@ -113,7 +113,7 @@ impl Statistics {
     }
 }
 
-/// The most memory that this process ever had.
+/// Returns the peak resident memory of this process, in bytes.
 fn peak_memory() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let kib =

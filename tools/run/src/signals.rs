@@ -1,4 +1,4 @@
-//! Interrupts: the first ends what runs, a second one ends the program at once.
+//! Interrupts: the first one cancels running requests, a second one ends the program immediately.
 
 use crate::INTERRUPTED;
 use divi_runtime::Runtime;
@@ -20,16 +20,16 @@ struct Watched {
 }
 
 impl Signals {
-    /// Must be called before other threads are started, so that this one's thread alone hears of interrupts.
+    /// Starts the signal thread. Must be called before other threads are started, so that only this thread receives signals.
     pub(crate) fn watch() -> Result<Self, String> {
         let watched = Watched { were_seen: AtomicBool::new(false), runtime: Mutex::new(Weak::new()) };
         let signals = Self(Arc::new(watched));
-        // SAFETY: a set of signals is bits, and is made empty before it is used.
+        // SAFETY: a signal set is plain data, and is emptied before use.
         let mut set: libc::sigset_t = unsafe { mem::zeroed() };
-        // SAFETY: the set outlives the calls, and threads that are started from here on inherit what is blocked.
+        // SAFETY: the set outlives the calls; threads started later inherit the mask.
         unsafe { libc::sigemptyset(&mut set) };
         for signal in [libc::SIGINT, libc::SIGTERM] {
-            // SAFETY: the set is initialised.
+            // SAFETY: the set is initialized.
             unsafe { libc::sigaddset(&mut set, signal) };
         }
         // SAFETY: as above.
@@ -38,7 +38,7 @@ impl Signals {
         let wait = move || {
             loop {
                 let mut signal = 0;
-                // SAFETY: both outlive the call.
+                // SAFETY: both arguments outlive the call.
                 if unsafe { libc::sigwait(&set, &mut signal) } == 0 {
                     theirs.handle();
                 }
@@ -53,7 +53,7 @@ impl Signals {
         let runtime = self.0.runtime.lock().unwrap_or_else(PoisonError::into_inner).upgrade();
         match runtime {
             Some(runtime) if !is_second => runtime.close(),
-            // Nothing runs yet, or nothing helps.
+            // Nothing runs yet, or a second interrupt arrived.
             _ => {
                 divi_files::discard_all();
                 std::process::exit(INTERRUPTED.into())
@@ -61,7 +61,7 @@ impl Signals {
         }
     }
 
-    /// From now on, an interrupt ends the requests of a runtime.
+    /// Makes interrupts close the runtime from now on.
     pub(crate) fn close_on_signal(&self, runtime: &Arc<Runtime>) {
         *self.0.runtime.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(runtime);
     }

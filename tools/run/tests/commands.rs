@@ -1,7 +1,7 @@
-//! `divi-run` as users call it.
+//! Tests of the command line of `divi-run`.
 #![cfg(test)]
 
-// What makes bundles for the runtime's own tests.
+// Builder of bundles, shared with the runtime's tests.
 #[allow(dead_code, reason = "the runtime's tests use more of it")]
 #[path = "../../../runtime/tests/runtime/kit.rs"]
 mod kit;
@@ -11,7 +11,7 @@ use divi_runtime::{
     DType, Options, Runtime, TensorData,
     bundle::{Buffer, Mode, Profile, Source},
 };
-use kit::{Folder, Maker, full, scale_and_add, two_devices};
+use kit::{BundleBuilder, Folder, full, scale_and_add, two_devices};
 use serde_json::{Value, json};
 use std::{
     fs,
@@ -30,14 +30,14 @@ fn run(folder: &Folder, arguments: &[&str]) -> Output {
     command(folder, arguments).output().unwrap()
 }
 
-/// What it prints if all is well; its folder is called FOLDER.
+/// Returns standard output of a successful run, with FOLDER for its folder.
 fn output(folder: &Folder, arguments: &[&str]) -> String {
     let output = run(folder, arguments);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap().replace(folder.path().to_str().unwrap(), "FOLDER")
 }
 
-/// What it says if something is not.
+/// Returns standard error of a failed run, with FOLDER for its folder.
 fn error(folder: &Folder, arguments: &[&str]) -> String {
     let output = run(folder, arguments);
     assert_eq!(output.status.code(), Some(1));
@@ -57,7 +57,7 @@ fn outputs_are_written_as_files() {
         assert_eq!(read(), [8.0; 64]);
         fs::remove_file(outputs.join("out/y.npy")).unwrap();
     }
-    fs::write(folder.join("x.npz"), npz::write(&[("x", full(3.0).view())])).unwrap();
+    fs::write(folder.join("x.npz"), npz::write(&[("x", full(3.0).view())]).unwrap()).unwrap();
     let archive = folder.join("x.npz");
     assert_eq!(output(&folder, &["--input-npz", archive.to_str().unwrap(), "--output", out, "-q"]), "");
     assert_eq!(read(), [12.0; 64]);
@@ -76,7 +76,7 @@ fn outputs_are_compared_with_expected_ones() {
     assert!(message.contains("y.npy: No such file or directory"), "{message}");
     write(&kit::tensor(&[8.0]));
     let message = error(&folder, &options);
-    assert!(message.contains("y.npy: it has float [1], and output 'y' is float [64]"), "{message}");
+    assert!(message.contains("y.npy: contains float [1], but output 'y' is float [64]"), "{message}");
     write(&full(8.0));
     assert!(
         output(&folder, &options).ends_with("expected  output 'y' with an error of 0.0e0 of the largest element\n")
@@ -85,13 +85,13 @@ fn outputs_are_compared_with_expected_ones() {
     write(&full(7.0));
     let message = error(&folder, &options);
     let problem =
-        "y.npy': element 0 is 8, expected 7: an error of 1.4e-1 of the largest element, where 1e-4 is tolerated\n";
-    assert!(message.contains("output 'y' is not as in") && message.ends_with(problem), "{message}");
+        "y.npy': element 0 is 8, expected 7: an error of 1.4e-1 of the largest element exceeds the tolerance of 1e-4\n";
+    assert!(message.contains("output 'y' differs from") && message.ends_with(problem), "{message}");
     output(&folder, &with(&["--tolerance=0.2"]));
     for tolerance in [&["--tolerance=-1"][..], &["--tolerance", "-1"]] {
         let message = error(&folder, &with(tolerance));
         assert!(
-            message.contains("invalid value '-1' for '--tolerance <X>': must be a number from 0 on\n"),
+            message.contains("invalid value '-1' for '--tolerance <X>': must be a non-negative number\n"),
             "{message}"
         );
     }
@@ -99,7 +99,7 @@ fn outputs_are_compared_with_expected_ones() {
     assert!(message.contains("it is the folder of expected outputs itself"), "{message}");
 }
 
-/// Nothing that is read is written over, and nothing is put into a bundle.
+/// Tests that no input is overwritten, and that nothing is written into a bundle.
 #[test]
 fn outputs_do_not_replace_inputs() {
     let (folder, outputs) = (scale_and_add().write(), Folder::new());
@@ -129,10 +129,10 @@ fn outputs_do_not_replace_inputs() {
 }
 
 #[test]
-fn inputs_that_are_missing_are_listed() {
+fn missing_inputs_are_listed() {
     let folder = scale_and_add().write();
-    let expected = "divi-run: error: these inputs are missing:\n  x: float [64]\ngive them (divi-run FOLDER --input \
-                    x=FILE.npy) or have them made up (--random-inputs)\n";
+    let expected = "divi-run: error: missing inputs:\n  x: float [64]\npass them (divi-run FOLDER --input \
+                    x=FILE.npy) or generate them (--random-inputs)\n";
     assert_eq!(error(&folder, &[]), expected);
     let expected = "divi-run: error: FOLDER/bundle.json: it does not begin as a NumPy file\n";
     assert_eq!(error(&folder, &["--input", folder.join("bundle.json").to_str().unwrap()]), expected);
@@ -140,12 +140,12 @@ fn inputs_that_are_missing_are_listed() {
     fs::write(&x, npy::write(kit::tensor(&[1.0]).view())).unwrap();
     let expected = "divi-run: error: input 'x' must be float [64], and the one given is float [1]\n";
     assert_eq!(error(&folder, &["--input", x.to_str().unwrap()]), expected);
-    let expected = "divi-run: error: there is no input 'z': the inputs are 'x'\n";
+    let expected = "divi-run: error: unknown input 'z'; expected one of 'x'\n";
     assert_eq!(error(&folder, &["--random-inputs", "--input", &format!("z={}", x.display())]), expected);
 }
 
 #[test]
-fn inputs_that_are_made_up_depend_on_the_seed() {
+fn random_inputs_depend_on_the_seed() {
     let folder = scale_and_add().write();
     let run = |seed: &str| {
         let outputs = Folder::new();
@@ -158,10 +158,10 @@ fn inputs_that_are_made_up_depend_on_the_seed() {
 }
 
 #[test]
-fn pipelines_say_their_throughput() {
-    let mut maker = two_devices(Mode::Pipeline, false);
-    maker.bundle.objective.predicted_us = Some(100.0);
-    let folder = maker.write();
+fn pipelines_report_their_throughput() {
+    let mut builder = two_devices(Mode::Pipeline, false);
+    builder.bundle.objective.predicted_us = Some(100.0);
+    let folder = builder.write();
     let text = output(&folder, &["--random-inputs", "--repeat", "20"]);
     assert!(text.contains("throughput ") && text.contains("; predicted 10000.00 inputs/s ("), "{text}");
     let text = output(&folder, &["--random-inputs", "--repeat", "20", "--json", "--in-flight", "2"]);
@@ -173,7 +173,7 @@ fn pipelines_say_their_throughput() {
     assert!(measured["throughput_per_s"].as_f64().unwrap() > 0.0);
     assert!(measured["peak_memory_bytes"].as_u64().unwrap() > 0);
     let text = output(&folder, &["--random-inputs", "--info"]);
-    assert!(text.contains("memory    ") && text.contains(" at most; loaded in "), "{text}");
+    assert!(text.contains("memory    ") && text.contains("; loaded in "), "{text}");
 }
 
 #[test]
@@ -185,28 +185,28 @@ fn bundles_are_described_and_checked() {
     let text = output(&folder, &["--info"]);
     assert!(text.starts_with(&format!("{expected}{memory}")), "{text}");
     let text = output(&folder, &["--check"]);
-    assert!(text.starts_with("FOLDER: sound, 2 files, ") && text.contains(memory), "{text}");
+    assert!(text.starts_with("FOLDER: valid, 2 files, ") && text.contains(memory), "{text}");
     let weights = folder.join("weights.bin");
     let mut bytes = fs::read(&weights).unwrap();
     bytes[0] ^= 1;
     fs::write(&weights, bytes).unwrap();
     assert_eq!(
         error(&folder, &["--check"]),
-        "divi-run: error: 'FOLDER/weights.bin' is not as it was written: its contents do not have the hash that the bundle \
-         names; compile the model again\n"
+        "divi-run: error: 'FOLDER/weights.bin' was modified or damaged: its SHA-256 does not match the bundle; compile the \
+         model again\n"
     );
 }
 
-/// `y = x + w`, where `w` is in a file of the model, in the bundle's folder or at another path.
+/// Builds `y = x + w` with `w` in a file of the model, in the bundle's folder or at another path.
 fn with_model_file(path: &str, model_folder: &str, folder: Folder) -> Folder {
-    let mut maker = Maker::new(Mode::Latency, 1);
-    let weight = maker.constant(256, Source::File { path: path.into(), offset: 64 });
-    let (x, y) = (maker.input("x", 0), maker.value("y", 0));
+    let mut builder = BundleBuilder::new(Mode::Latency, 1);
+    let weight = builder.constant(256, Source::File { path: path.into(), offset: 64 });
+    let (x, y) = (builder.input("x", 0), builder.value("y", 0));
     let add = kit::call("add", &[Buffer::Output(0), Buffer::Input(0), Buffer::Constant(weight)]);
-    maker.launch("main", vec![add], &[x], &[y]);
-    maker.output("y", y);
-    maker.bundle.model_folder = model_folder.into();
-    maker.write_into(folder)
+    builder.launch("main", vec![add], &[x], &[y]);
+    builder.output("y", y);
+    builder.bundle.model_folder = model_folder.into();
+    builder.write_into(folder)
 }
 
 #[test]
@@ -215,45 +215,45 @@ fn files_of_the_model_are_checked() {
     let model = folder.join("model.bin");
     fs::write(&model, [0; 512]).unwrap();
     let folder = with_model_file("model.bin", "", folder);
-    let is_sound = || {
-        assert!(output(&folder, &["--check"]).starts_with("FOLDER: sound, 3 files, "));
+    let is_valid = || {
+        assert!(output(&folder, &["--check"]).starts_with("FOLDER: valid, 3 files, "));
         output(&folder, &["--random-inputs", "-q"]);
         output(&folder, &["--random-inputs", "-q", "--map-weights"]);
     };
-    let is_refused = |check: &str, load: &str| {
+    let is_rejected = |check: &str, load: &str| {
         assert_eq!(error(&folder, &["--check"]), format!("divi-run: error: {check}\n"));
         assert_eq!(error(&folder, &["--random-inputs"]), format!("divi-run: error: {load}\n"));
         assert_eq!(error(&folder, &["--random-inputs", "--map-weights"]), format!("divi-run: error: {load}\n"));
     };
-    is_sound();
+    is_valid();
     let change = |index: usize| {
         let mut bytes = [0; 512];
         bytes[index] = 1;
         fs::write(&model, bytes).unwrap();
     };
-    // Only what constants are made of counts.
+    // Only bytes that constants use are checked.
     [0, 63, 320, 511].into_iter().for_each(|index| {
         change(index);
-        is_sound();
+        is_valid();
     });
     let damaged =
-        |reason: &str| format!("'FOLDER/model.bin' is not as it was written: {reason}; compile the model again");
+        |reason: &str| format!("'FOLDER/model.bin' was modified or damaged: {reason}; compile the model again");
     for index in [64, 100, 319] {
         change(index);
-        is_refused(
-            &damaged("its contents do not have the hash that the bundle names"),
-            &damaged("its contents do not have the checksum that the bundle names"),
+        is_rejected(
+            &damaged("its SHA-256 does not match the bundle"),
+            &damaged("its checksum does not match the bundle"),
         );
     }
     fs::write(&model, [0; 511]).unwrap();
     let truncated = damaged("it has 511 bytes instead of 512: it is truncated");
-    is_refused(&truncated, &truncated);
+    is_rejected(&truncated, &truncated);
     fs::remove_file(&model).unwrap();
     let missing = "cannot read 'FOLDER/model.bin': No such file or directory (os error 2)";
-    is_refused(missing, missing);
+    is_rejected(missing, missing);
     assert!(Command::new("mkfifo").arg(&model).status().unwrap().success());
     let pipe = "cannot read 'FOLDER/model.bin': it is not a regular file";
-    is_refused(pipe, pipe);
+    is_rejected(pipe, pipe);
 }
 
 #[test]
@@ -275,7 +275,7 @@ fn weights_stay_in_folders_that_are_allowed() {
     let allowed = other.path().to_str().unwrap();
     output(&folder, &["--random-inputs", "-q", "--allow-path", allowed]);
     output(&folder, &["--check", "-q", "--allow-path", allowed]);
-    // Links do not lead out either.
+    // Symbolic links do not lead outside either.
     let folder = Folder::new();
     std::os::unix::fs::symlink(other.join("model.bin"), folder.join("model.bin")).unwrap();
     let folder = with_model_file("model.bin", "", folder);
@@ -283,7 +283,7 @@ fn weights_stay_in_folders_that_are_allowed() {
 }
 
 #[test]
-fn a_file_that_is_truncated_while_it_is_used_does_no_harm() {
+fn truncating_a_file_in_use_does_not_affect_a_loaded_bundle() {
     let folder = Folder::new();
     let model = folder.join("model.bin");
     fs::write(&model, [0; 512]).unwrap();
@@ -296,7 +296,7 @@ fn a_file_that_is_truncated_while_it_is_used_does_no_harm() {
 }
 
 #[test]
-fn requests_and_inputs_that_would_take_all_memory_are_refused() {
+fn requests_and_inputs_that_exceed_memory_are_rejected() {
     let folder = scale_and_add().write();
     for requests in ["4294967296", "18446744073709551615", "3000000"] {
         let text = error(&folder, &["--random-inputs", "--in-flight", requests]);
@@ -308,22 +308,22 @@ fn requests_and_inputs_that_would_take_all_memory_are_refused() {
     assert_eq!(error(&folder, &["--input", "x=/dev/zero"]), expected);
     let archive = folder.join("x.npz");
     let many = TensorData::zeroed(DType::F32, &[1 << 16]).unwrap();
-    fs::write(&archive, npz::write(&[("z", full(1.0).view())])).unwrap();
+    fs::write(&archive, npz::write(&[("z", full(1.0).view())]).unwrap()).unwrap();
     let expected =
-        format!("divi-run: error: {}: entry 'z.npy': there is no input 'z': the inputs are 'x'\n", archive.display());
+        format!("divi-run: error: {}: entry 'z.npy': unknown input 'z'; expected one of 'x'\n", archive.display());
     let text = error(&folder, &["--input-npz", archive.to_str().unwrap()]);
     assert_eq!(text, expected.replace(folder.path().to_str().unwrap(), "FOLDER"));
-    fs::write(&archive, npz::write(&[("x", many.view())])).unwrap();
+    fs::write(&archive, npz::write(&[("x", many.view())]).unwrap()).unwrap();
     let text = error(&folder, &["--input-npz", archive.to_str().unwrap()]);
     assert!(text.contains("entry 'x.npy': it has 262272 bytes, more than any file of float [64]"), "{text}");
 }
 
 #[test]
 fn traces_and_profiles_are_written() {
-    let mut maker = scale_and_add();
+    let mut builder = scale_and_add();
     let entry = json!({"ops": ["Mul", "Add"], "in": [[64]], "out": [64], "dtype": "f32"});
-    maker.bundle.stages[0].tasks[0].profile = Some(Profile { batch: 1, entry });
-    let folder = maker.write();
+    builder.bundle.stages[0].tasks[0].profile = Some(Profile { batch: 1, entry });
+    let folder = builder.write();
     let outputs = Folder::new();
     let (trace, profile) = (outputs.join("trace.json"), outputs.join("profile.json"));
     let [trace, profile] = [&trace, &profile].map(|path| path.to_str().unwrap());
@@ -333,16 +333,16 @@ fn traces_and_profiles_are_written() {
     assert_eq!(spans, 10);
     assert_eq!(read(profile)["entries"][0]["ops"], json!(["Mul", "Add"]));
     let folder = scale_and_add().write();
-    let expected = "divi-run: error: --profile-out: the bundle says of none of its tasks what they compute\n";
+    let expected = "divi-run: error: --profile-out: the bundle does not describe what its tasks compute\n";
     assert_eq!(error(&folder, &["--random-inputs", "--profile-out", profile]), expected);
 }
 
 #[test]
-fn interrupts_end_it_cleanly() {
+fn interrupts_end_the_program_cleanly() {
     let folder = two_devices(Mode::Pipeline, true).write();
     let mut command = command(&folder, &["--random-inputs", "--repeat", "1000000", "-q"]);
     let child = command.stderr(Stdio::piped()).spawn().unwrap();
-    // Long enough to be running; if it is not, it ends no less.
+    // Long enough to be running; otherwise the program ends the same way.
     thread::sleep(Duration::from_millis(300));
     let status = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(status.success());
@@ -351,22 +351,22 @@ fn interrupts_end_it_cleanly() {
 }
 
 #[test]
-fn wrong_arguments_are_refused() {
+fn invalid_arguments_are_rejected() {
     let folder = scale_and_add().write();
-    let refused = |arguments: &[&str], expected: &str| {
+    let rejected = |arguments: &[&str], expected: &str| {
         let message = error(&folder, arguments);
         assert!(message.starts_with(&format!("divi-run: error: {expected}")), "{message}");
         assert!(message.ends_with("\n\nFor more information, try '--help'.\n"), "{message}");
     };
-    refused(&["--repeat", "0"], "invalid value '0' for '--repeat <N>': must be an integer from 1 on");
-    refused(&["--threads", "many"], "invalid value 'many' for '--threads <N>': invalid digit found in string");
-    refused(&["--cold", "warm"], "invalid value 'warm' for '--cold <WHEN>'\n  [possible values: overlap, copy-first]");
-    refused(&["--fast"], "unexpected argument '--fast' found");
-    refused(
+    rejected(&["--repeat", "0"], "invalid value '0' for '--repeat <N>': must be a positive integer");
+    rejected(&["--threads", "many"], "invalid value 'many' for '--threads <N>': invalid digit found in string");
+    rejected(&["--cold", "warm"], "invalid value 'warm' for '--cold <WHEN>'\n  [possible values: overlap, copy-first]");
+    rejected(&["--fast"], "unexpected argument '--fast' found");
+    rejected(
         &["--random-input"],
         "unexpected argument '--random-input' found\n\n  tip: a similar argument exists: '--random-inputs'",
     );
-    refused(&["more"], "unexpected argument 'more' found");
+    rejected(&["more"], "unexpected argument 'more' found");
     let alone = Command::new(env!("CARGO_BIN_EXE_divi-run")).output().unwrap();
     assert_eq!((alone.status.code(), alone.stdout.len()), (Some(1), 0));
     let message = String::from_utf8(alone.stderr).unwrap();
@@ -376,7 +376,7 @@ fn wrong_arguments_are_refused() {
     );
 }
 
-/// An option may be repeated, and its last value counts.
+/// Tests that the last value of a repeated option counts.
 #[test]
 fn the_last_value_counts() {
     let folder = scale_and_add().write();

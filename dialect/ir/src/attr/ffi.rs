@@ -1,4 +1,4 @@
-//! Raw attributes of MLIR's builtin dialect.
+//! Accessors and constructors of attributes of MLIR's builtin dialect.
 
 use crate::{
     ContextLike, NamedAttribute,
@@ -16,7 +16,7 @@ fn wrap<'m>(raw: MlirAttribute) -> Attribute<'m> {
     unsafe { Attribute::from_raw(raw) }
 }
 
-/// Returns the text of a string.
+/// Returns the text of a string attribute; `None` for attributes of other kinds.
 pub fn as_string(attribute: Attribute<'_>) -> Option<&str> {
     let raw = attribute.to_raw();
     call!(mlirAttributeIsAString(raw)).then(|| {
@@ -25,7 +25,7 @@ pub fn as_string(attribute: Attribute<'_>) -> Option<&str> {
     })
 }
 
-/// Returns an integer of whatever sign; `None` if it does not fit.
+/// Returns an integer of any signedness; `None` if it does not fit into `i64` or the attribute is of another kind.
 pub fn as_integer(attribute: Attribute<'_>) -> Option<i64> {
     let raw = attribute.to_raw();
     if !call!(mlirAttributeIsAInteger(raw)) {
@@ -42,19 +42,20 @@ pub fn as_integer(attribute: Attribute<'_>) -> Option<i64> {
     }
 }
 
-/// Returns an integer of whatever sign; unsigned ones that do not fit wrap around.
-pub fn wrapped_integer(attribute: Attribute<'_>) -> Option<i64> {
+/// Returns an integer of any signedness; unsigned ones that do not fit into `i64` wrap around.
+pub fn as_wrapping_integer(attribute: Attribute<'_>) -> Option<i64> {
     let raw = attribute.to_raw();
     as_integer(attribute)
         .or_else(|| call!(mlirAttributeIsAInteger(raw)).then(|| call!(mlirIntegerAttrGetValueUInt(raw)) as i64))
 }
 
+/// Returns a float of any width; `None` for attributes of other kinds.
 pub fn as_float(attribute: Attribute<'_>) -> Option<f64> {
     let raw = attribute.to_raw();
     call!(mlirAttributeIsAFloat(raw)).then(|| call!(mlirFloatAttrGetValueDouble(raw)))
 }
 
-/// Returns the type that a type attribute holds.
+/// Returns the contents of a type attribute; `None` for attributes of other kinds.
 pub fn as_type(attribute: Attribute<'_>) -> Option<Type<'_>> {
     let raw = attribute.to_raw();
     call!(mlirAttributeIsAType(raw)).then(|| {
@@ -64,14 +65,14 @@ pub fn as_type(attribute: Attribute<'_>) -> Option<Type<'_>> {
     })
 }
 
-/// Returns the type of an attribute that has one, such as elements; `none` for others.
-pub fn of_type(attribute: Attribute<'_>) -> Type<'_> {
+/// Returns the type of a typed attribute, such as elements; `none` for others.
+pub fn type_of(attribute: Attribute<'_>) -> Type<'_> {
     let r#type = call!(mlirAttributeGetType(attribute.to_raw()));
     // SAFETY: types live as long as their context.
     unsafe { Type::from_raw(r#type) }
 }
 
-/// Returns the elements of an array.
+/// Returns the elements of an array attribute; `None` for attributes of other kinds.
 pub fn as_array(attribute: Attribute<'_>) -> Option<Vec<Attribute<'_>>> {
     let raw = attribute.to_raw();
     call!(mlirAttributeIsAArray(raw)).then(|| {
@@ -80,7 +81,7 @@ pub fn as_array(attribute: Attribute<'_>) -> Option<Vec<Attribute<'_>>> {
     })
 }
 
-/// Returns the elements of an `array<i64: …>`.
+/// Returns the elements of an `array<i64: …>`; `None` for attributes of other kinds.
 pub fn as_integers(attribute: Attribute<'_>) -> Option<Vec<i64>> {
     let raw = attribute.to_raw();
     call!(mlirAttributeIsADenseI64Array(raw)).then(|| {
@@ -89,7 +90,7 @@ pub fn as_integers(attribute: Attribute<'_>) -> Option<Vec<i64>> {
     })
 }
 
-/// Returns the name of a reference to a symbol of this scope.
+/// Returns the name of a flat symbol reference; `None` for attributes of other kinds.
 pub fn as_symbol(attribute: Attribute<'_>) -> Option<&str> {
     let raw = attribute.to_raw();
     call!(mlirAttributeIsAFlatSymbolRef(raw)).then(|| {
@@ -98,7 +99,7 @@ pub fn as_symbol(attribute: Attribute<'_>) -> Option<&str> {
     })
 }
 
-/// Returns the outermost name of a reference to a symbol of any scope.
+/// Returns the root name of a flat or nested symbol reference; `None` for attributes of other kinds.
 pub fn root_symbol(attribute: Attribute<'_>) -> Option<&str> {
     let raw = attribute.to_raw();
     call!(mlirAttributeIsASymbolRef(raw)).then(|| {
@@ -107,7 +108,7 @@ pub fn root_symbol(attribute: Attribute<'_>) -> Option<&str> {
     })
 }
 
-/// Returns the entries of a dictionary, sorted by name.
+/// Returns the entries of a dictionary, sorted by name; `None` for attributes of other kinds.
 pub fn as_dictionary(attribute: Attribute<'_>) -> Option<Vec<(&str, Attribute<'_>)>> {
     let raw = attribute.to_raw();
     call!(mlirAttributeIsADictionary(raw)).then(|| {
@@ -137,7 +138,7 @@ pub fn is_resource(attribute: Attribute<'_>) -> bool {
     call!(mlirAttributeIsADenseResourceElements(attribute.to_raw()))
 }
 
-/// Returns true for `dense<…>` with one value for all elements.
+/// Returns true for a `dense<…>` whose elements are all equal and stored once.
 pub fn is_splat(attribute: Attribute<'_>) -> bool {
     let raw = attribute.to_raw();
     call!(mlirAttributeIsADenseElements(raw)) && call!(mlirDenseElementsAttrIsSplat(raw))
@@ -164,7 +165,7 @@ pub fn integer<'m>(context: impl ContextLike<'m>, value: i64) -> Attribute<'m> {
     wrap(call!(mlirIntegerAttrGet(r#type, value)))
 }
 
-/// Creates `… : si64`, as the `onnx` dialect writes integers.
+/// Creates `… : si64`, the integer attribute of the `onnx` dialect.
 pub fn signed_integer<'m>(context: impl ContextLike<'m>, value: i64) -> Attribute<'m> {
     let r#type = call!(mlirIntegerTypeSignedGet(context.raw(), 64));
     wrap(call!(mlirIntegerAttrGet(r#type, value)))
@@ -189,7 +190,7 @@ pub fn array<'m>(context: impl ContextLike<'m>, elements: &[Attribute<'m>]) -> A
 
 /// Creates `{… = …}`.
 pub fn dictionary<'m>(context: impl ContextLike<'m>, entries: &[(&str, Attribute<'m>)]) -> Attribute<'m> {
-    let named: Vec<_> = entries.iter().map(|&(name, value)| NamedAttribute::named(name, value)).collect();
+    let named: Vec<_> = entries.iter().map(|&(name, value)| NamedAttribute::with_name(name, value)).collect();
     wrap(call!(mlirDictionaryAttrGet(context.raw(), named.len() as isize, named.as_ptr().cast())))
 }
 
@@ -209,7 +210,7 @@ pub fn float_of_type(r#type: Type<'_>, value: f64) -> Attribute<'_> {
     wrap(call!(mlirFloatAttrDoubleGet(context, r#type.to_raw(), value)))
 }
 
-/// Prints an attribute into `sink`, piece by piece.
+/// Prints an attribute to `sink`, in chunks.
 pub fn print(attribute: Attribute<'_>, mut sink: &mut dyn FnMut(&[u8])) {
     let sink: &mut Sink<'_> = &mut sink;
     call!(mlirAttributePrint(attribute.to_raw(), Some(print_to_sink), std::ptr::from_mut(sink).cast()));

@@ -1,4 +1,4 @@
-//! Raw attributes of the `divi` dialect.
+//! Accessors and constructors of attributes of the `divi` dialect.
 
 use crate::{
     context::text,
@@ -15,55 +15,63 @@ fn wrap<'c>(raw: MlirAttribute) -> Option<Attribute<'c>> {
     unsafe { Attribute::from_option_raw(raw) }
 }
 
-/// `#divi.external`: the elements of a constant, as they lie in a file.
+/// `#divi.external`: elements of a constant, stored in a file.
 #[derive(Clone, Copy, Debug)]
 pub struct ExternalAttribute<'c>(Attribute<'c>);
 
 impl<'c> ExternalAttribute<'c> {
-    /// `None`, with a diagnostic at `location`, if `length` is not what the type takes.
+    /// Creates the attribute. Returns `None` and emits a diagnostic at `location` if `length` is not the size of the type.
     pub fn new(location: Location<'c>, r#type: Type<'c>, path: &str, offset: u64, length: u64) -> Option<Self> {
         let path = StringRef::new(path);
         let raw = call!(diviExternalAttrGetChecked(location.to_raw(), r#type.to_raw(), path.to_raw(), offset, length,));
         wrap(raw).map(Self)
     }
 
+    /// Casts an attribute; `None` for attributes of other kinds.
     pub fn from_attribute(attribute: Attribute<'c>) -> Option<Self> {
         call!(diviAttrIsAExternal(attribute.to_raw())).then_some(Self(attribute))
     }
 
-    /// Relative to the file that the IR is in.
+    /// Returns the path of the file, relative to the IR file.
     pub fn path(&self) -> &'c str {
         let value = call!(diviExternalAttrGetPath(self.0.to_raw()));
         call!(text(value))
     }
 
+    /// Returns the offset of the first element, in bytes.
     pub fn offset(&self) -> u64 {
         call!(diviExternalAttrGetOffset(self.0.to_raw()))
     }
 
+    /// Returns the size of the elements, in bytes.
     pub fn length(&self) -> u64 {
         call!(diviExternalAttrGetLength(self.0.to_raw()))
     }
 
+    /// Returns the untyped attribute.
     pub fn as_attribute(&self) -> Attribute<'c> {
         self.0
     }
 }
 
-/// The time of a task at one batch size on one device.
+/// Time of a task on one device at one batch size.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BatchCost {
+    /// Name of the device.
     pub device: String,
+    /// Number of inputs.
     pub batch: i64,
+    /// Time in microseconds.
     pub micros: f64,
 }
 
-/// `#divi.cost`: how long a task takes on each device.
+/// `#divi.cost`: times of a task on each device.
 #[derive(Clone, Copy, Debug)]
 pub struct CostAttribute<'c>(Attribute<'c>);
 
 impl<'c> CostAttribute<'c> {
-    /// Entries of one device must stand together. `None`, with a diagnostic at `location`, if they are not well-formed.
+    /// Creates the attribute. Entries of one device must be adjacent. Returns `None` and emits a diagnostic at `location` if
+    /// verification fails.
     pub fn new(location: Location<'c>, entries: &[BatchCost]) -> Option<Self> {
         let devices: Vec<_> = entries.iter().map(|entry| StringRef::new(&entry.device).to_raw()).collect();
         let batches: Vec<_> = entries.iter().map(|entry| entry.batch).collect();
@@ -78,10 +86,12 @@ impl<'c> CostAttribute<'c> {
         wrap(raw).map(Self)
     }
 
+    /// Casts an attribute; `None` for attributes of other kinds.
     pub fn from_attribute(attribute: Attribute<'c>) -> Option<Self> {
         call!(diviAttrIsACost(attribute.to_raw())).then_some(Self(attribute))
     }
 
+    /// Returns all entries; those of one device are adjacent.
     pub fn entries(&self) -> Vec<BatchCost> {
         let raw = self.0.to_raw();
         let entry = |i| {
@@ -95,18 +105,19 @@ impl<'c> CostAttribute<'c> {
         (0..call!(diviCostAttrGetCount(raw))).map(entry).collect()
     }
 
+    /// Returns the untyped attribute.
     pub fn as_attribute(&self) -> Attribute<'c> {
         self.0
     }
 }
 
-/// `#divi.batch`: some of the queued inputs, and where and when a task runs for them at once.
+/// `#divi.batch`: one launch of a task for a batch of queued inputs.
 #[derive(Clone, Copy, Debug)]
 pub struct BatchAttribute<'c>(Attribute<'c>);
 
 impl<'c> BatchAttribute<'c> {
-    /// The start is in microseconds, inputs are in increasing order. `None`, with a diagnostic at `location`, if they are
-    /// not.
+    /// Creates the attribute. The start is in microseconds; inputs must be strictly increasing. Returns `None` and emits a
+    /// diagnostic at `location` if verification fails.
     pub fn new(location: Location<'c>, device: &str, start: f64, inputs: &[i64]) -> Option<Self> {
         let device = StringRef::new(device);
         let count = inputs.len() as isize;
@@ -114,36 +125,41 @@ impl<'c> BatchAttribute<'c> {
         wrap(raw).map(Self)
     }
 
+    /// Casts an attribute; `None` for attributes of other kinds.
     pub fn from_attribute(attribute: Attribute<'c>) -> Option<Self> {
         call!(diviAttrIsABatch(attribute.to_raw())).then_some(Self(attribute))
     }
 
+    /// Returns the name of the device.
     pub fn device(&self) -> &'c str {
         let value = call!(diviBatchAttrGetDevice(self.0.to_raw()));
         call!(text(value))
     }
 
+    /// Returns the start in microseconds.
     pub fn start(&self) -> f64 {
         call!(diviBatchAttrGetStart(self.0.to_raw()))
     }
 
+    /// Returns the indices of the queued inputs, strictly increasing.
     pub fn inputs(&self) -> Vec<i64> {
         let raw = self.0.to_raw();
         (0..call!(diviBatchAttrGetCount(raw))).map(|i| call!(diviBatchAttrGetInput(raw, i))).collect()
     }
 
+    /// Returns the untyped attribute.
     pub fn as_attribute(&self) -> Attribute<'c> {
         self.0
     }
 }
 
-/// `#divi.move`: when a tensor goes from one device to another.
+/// `#divi.move`: start and end of a transfer of a tensor between two devices.
 #[derive(Clone, Copy, Debug)]
 pub struct MoveAttribute<'c>(Attribute<'c>);
 
 impl<'c> MoveAttribute<'c> {
-    /// Of a result, or of a function's argument; times are in microseconds. `None`, with a diagnostic at `location`, if they
-    /// are none.
+    /// Creates the attribute for a result, or for a function's argument. Times are in microseconds. Returns `None` and emits
+    /// a diagnostic at `location` if verification fails.
     pub fn new(location: Location<'c>, index: usize, from: &str, to: &str, start: f64, end: f64) -> Option<Self> {
         let (from, to) = (StringRef::new(from), StringRef::new(to));
         let index = i64::try_from(index).ok()?;
@@ -151,33 +167,39 @@ impl<'c> MoveAttribute<'c> {
         wrap(raw).map(Self)
     }
 
+    /// Casts an attribute; `None` for attributes of other kinds.
     pub fn from_attribute(attribute: Attribute<'c>) -> Option<Self> {
         call!(diviAttrIsAMove(attribute.to_raw())).then_some(Self(attribute))
     }
 
-    /// Which result, or which argument.
+    /// Returns the index of the result or argument.
     pub fn index(&self) -> usize {
         call!(diviMoveAttrGetIndex(self.0.to_raw())) as usize
     }
 
+    /// Returns the name of the source device.
     pub fn from(&self) -> &'c str {
         let value = call!(diviMoveAttrGetFrom(self.0.to_raw()));
         call!(text(value))
     }
 
+    /// Returns the name of the destination device.
     pub fn to(&self) -> &'c str {
         let value = call!(diviMoveAttrGetTo(self.0.to_raw()));
         call!(text(value))
     }
 
+    /// Returns the start in microseconds.
     pub fn start(&self) -> f64 {
         call!(diviMoveAttrGetStart(self.0.to_raw()))
     }
 
+    /// Returns the end in microseconds.
     pub fn end(&self) -> f64 {
         call!(diviMoveAttrGetEnd(self.0.to_raw()))
     }
 
+    /// Returns the untyped attribute.
     pub fn as_attribute(&self) -> Attribute<'c> {
         self.0
     }

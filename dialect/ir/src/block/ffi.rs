@@ -1,11 +1,11 @@
-//! Raw blocks and regions of MLIR.
+//! References to MLIR's blocks and regions.
 
 use crate::{Operation, Value, ffi::call};
 use melior::ir::{BlockRef, Location, RegionRef, Type, TypeLike};
 use mlir_sys::*;
 use std::marker::PhantomData;
 
-/// A reference to a block inside a module that lives for `'m`.
+/// Reference to a block inside a module that lives for `'m`.
 #[derive(Clone, Copy)]
 pub struct Block<'m>(MlirBlock, PhantomData<BlockRef<'m, 'm>>);
 
@@ -73,13 +73,14 @@ impl<'m> Block<'m> {
         unsafe { Operation::from_option_raw(terminator) }
     }
 
-    /// Returns the operation that the block is in a region of.
+    /// Returns the operation whose region contains the block.
     pub fn parent(self) -> Option<Operation<'m>> {
         let parent = call!(mlirBlockGetParentOperation(self.0));
         // SAFETY: an operation lives as long as its blocks.
         unsafe { Operation::from_option_raw(parent) }
     }
 
+    /// Returns the number of arguments.
     pub fn argument_count(self) -> usize {
         call!(mlirBlockGetNumArguments(self.0)) as usize
     }
@@ -95,6 +96,7 @@ impl<'m> Block<'m> {
         unsafe { Value::from_raw(value) }
     }
 
+    /// Appends an argument.
     pub fn add_argument(self, r#type: Type<'m>, location: Location<'m>) -> Value<'m> {
         let value = call!(mlirBlockAddArgument(self.0, r#type.to_raw(), location.to_raw()));
         // SAFETY: arguments live as long as their block.
@@ -107,7 +109,7 @@ impl<'m> Block<'m> {
     }
 }
 
-/// A reference to a region of an operation, or of one that is about to be created.
+/// Reference to a region of an operation, or to a detached region.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub struct Region<'m>(MlirRegion, PhantomData<RegionRef<'m, 'm>>);
@@ -126,7 +128,7 @@ impl<'m> Region<'m> {
         Self(call!(mlirRegionCreate()), PhantomData)
     }
 
-    /// Destroys a region that belongs to no operation, with all in it.
+    /// Destroys a region that belongs to no operation, with its blocks.
     pub fn destroy(self) {
         call!(mlirRegionDestroy(self.0));
     }
@@ -136,6 +138,7 @@ impl<'m> Region<'m> {
         call!(mlirRegionAppendOwnedBlock(self.0, block.0));
     }
 
+    /// Returns the blocks of the region.
     pub fn blocks(self) -> Vec<Block<'m>> {
         let first = call!(mlirRegionGetFirstBlock(self.0));
         // SAFETY: the blocks of a region live as long as the module.

@@ -1,4 +1,4 @@
-//! Raw contexts and strings of MLIR.
+//! MLIR's contexts and strings.
 
 use crate::ffi::call;
 use melior::{
@@ -10,6 +10,7 @@ use std::ffi::c_void;
 
 /// Access to the pointer of a context, for this crate.
 pub trait RawContext {
+    /// Returns the pointer.
     #[doc(hidden)]
     fn raw(self) -> MlirContext;
 }
@@ -27,9 +28,9 @@ impl RawContext for ContextRef<'_> {
     }
 }
 
-/// A reference to a context, however it is held.
+/// Reference to a context: `&Context` or [`ContextRef`].
 pub trait ContextLike<'c>: Copy + RawContext {
-    /// Returns the context with its whole lifetime.
+    /// Returns the reference with the lifetime of the context.
     fn context(self) -> ContextRef<'c>;
 
     /// Returns an interned string.
@@ -54,7 +55,7 @@ impl<'c> ContextLike<'c> for ContextRef<'c> {
     }
 }
 
-/// Returns a location that stands for several.
+/// Returns a fused location.
 pub fn fused_location<'c>(context: impl ContextLike<'c>, locations: &[Location<'c>]) -> Location<'c> {
     let raw: Vec<_> = locations.iter().map(|location| location.to_raw()).collect();
     let metadata = call!(mlirAttributeGetNull());
@@ -63,7 +64,7 @@ pub fn fused_location<'c>(context: impl ContextLike<'c>, locations: &[Location<'
     unsafe { Location::from_raw(fused) }
 }
 
-/// Returns the text of a string up to the first byte that is not UTF-8.
+/// Returns the longest prefix of a string that is valid UTF-8.
 ///
 /// # Safety
 /// The string must be alive for `'a`.
@@ -71,7 +72,7 @@ pub unsafe fn text<'a>(string: MlirStringRef) -> &'a str {
     if string.length == 0 {
         return "";
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let bytes: &'a [u8] = unsafe { std::slice::from_raw_parts(string.data.cast(), string.length) };
     match std::str::from_utf8(bytes) {
         Ok(text) => text,
@@ -79,10 +80,10 @@ pub unsafe fn text<'a>(string: MlirStringRef) -> &'a str {
     }
 }
 
-/// Receives printed text, piece by piece.
+/// Callback that receives printed text in chunks.
 pub(crate) type Sink<'a> = &'a mut dyn FnMut(&[u8]);
 
-/// Hands a piece of text to the [`Sink`] that `sink` points to.
+/// Passes a chunk of text to the [`Sink`] that `sink` points to.
 ///
 /// # Safety
 /// `sink` must point to a [`Sink`], and the text must be alive.
@@ -90,9 +91,9 @@ pub(crate) unsafe extern "C" fn print_to_sink(text: MlirStringRef, sink: *mut c_
     if text.length == 0 {
         return;
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let bytes = unsafe { std::slice::from_raw_parts(text.data.cast::<u8>(), text.length) };
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let sink = unsafe { &mut *sink.cast::<Sink<'_>>() };
     sink(bytes);
 }

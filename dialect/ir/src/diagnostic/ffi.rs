@@ -1,4 +1,4 @@
-//! MLIR's diagnostic engine.
+//! Calls of MLIR's diagnostic engine.
 
 use crate::{
     context::text,

@@ -1,4 +1,4 @@
-//! Raw elements attributes of MLIR.
+//! Accessors and constructors of MLIR's elements attributes.
 
 use crate::{
     ContextLike, attr,
@@ -24,22 +24,22 @@ fn wrap<'m>(raw: MlirAttribute) -> Attribute<'m> {
     unsafe { Attribute::from_raw(raw) }
 }
 
-/// Creates `dense<…>`: the elements become part of the IR's text. For small constants.
+/// Creates `dense<…>`, whose elements are part of the IR's text. For small constants.
 pub fn dense_elements<'c>(context: impl ContextLike<'c>, tensor: &Tensor) -> Attribute<'c> {
     let bytes = tensor.bytes();
-    // A tensor's bytes are as many as its type and shape need.
+    // The length of a tensor's bytes matches its type and shape.
     wrap(call!(diviDenseElementsGet(type_of(context, tensor).to_raw(), bytes.as_ptr(), bytes.len())))
 }
 
-/// Creates `dense_resource<name>`: the elements stay outside the IR's text, and are not copied. For large constants.
+/// Creates `dense_resource<name>`, whose elements are outside the IR's text and are not copied. For large constants.
 pub fn dense_resource<'c>(context: impl ContextLike<'c>, name: &str, tensor: &Tensor) -> Attribute<'c> {
     unsafe extern "C" fn release(owner: *mut c_void, _: *const c_void, _: usize, _: usize) {
-        // SAFETY: `owner` is the box that was given away below, and MLIR calls this once.
+        // SAFETY: `owner` is the box that `Box::into_raw` released below, and MLIR calls this once.
         drop(unsafe { Box::from_raw(owner.cast::<bytes::Bytes>()) });
     }
     let owner = Box::new(tensor.bytes().clone());
     let (data, length) = (owner.as_ptr(), owner.len());
-    // The bytes live until `release` is called; an alignment of 1 promises nothing about them.
+    // The bytes live until `release` is called; an alignment of 1 is always valid.
     wrap(call!(mlirUnmanagedDenseResourceElementsAttrGet(
         type_of(context, tensor).to_raw(),
         StringRef::new(name).to_raw(),
@@ -52,20 +52,20 @@ pub fn dense_resource<'c>(context: impl ContextLike<'c>, name: &str, tensor: &Te
     )))
 }
 
-/// Creates `dense<…>` of strings; `r#type` is a tensor of as many.
+/// Creates `dense<…>` of strings; `r#type` is a tensor type of `texts.len()` elements.
 pub fn string_elements<'c>(r#type: Type<'c>, texts: &[&[u8]]) -> Attribute<'c> {
     let raw = |text: &&[u8]| MlirStringRef { data: text.as_ptr().cast(), length: text.len() };
     let texts: Vec<_> = texts.iter().map(raw).collect();
     wrap(call!(mlirDenseElementsAttrStringGet(r#type.to_raw(), texts.len() as isize, texts.as_ptr().cast_mut())))
 }
 
-/// Returns the constant that `dense<…>` or `dense_resource<…>` holds, if it has at most `limit` bytes. `None` also for a
-/// resource whose bytes are not there (`__elided__`), strings, and attributes of other kinds.
+/// Returns the contents of `dense<…>` or `dense_resource<…>` if they have at most `limit` bytes. Returns `None` also for
+/// elided resources (`__elided__`), strings, and attributes of other kinds.
 pub fn elements_of(attribute: Attribute<'_>, limit: u64) -> Option<Tensor> {
-    // A length that is not negative says that there are bytes to copy.
+    // The length is negative if there are no bytes to copy.
     let length = call!(diviElementsGetByteLength(attribute.to_raw()));
     let length = u64::try_from(length).ok().filter(|&length| length <= limit)? as usize;
-    let ty = tensor_type_of(attr::of_type(attribute))?;
+    let ty = tensor_type_of(attr::type_of(attribute))?;
     let mut bytes = vec![0; length];
     call!(diviElementsCopyBytes(attribute.to_raw(), bytes.as_mut_ptr(), length));
     Tensor::new(ty.dtype, ty.static_shape()?, bytes.into())
@@ -81,7 +81,7 @@ pub fn element_count(attribute: Attribute<'_>) -> Option<usize> {
 pub fn strings_of(attribute: Attribute<'_>) -> Option<Vec<&str>> {
     let raw = attribute.to_raw();
     let count = element_count(attribute)?;
-    if tensor_type_of(attr::of_type(attribute))?.dtype != DType::String {
+    if tensor_type_of(attr::type_of(attribute))?.dtype != DType::String {
         return None;
     }
     let is_splat = call!(mlirDenseElementsAttrIsSplat(raw));

@@ -1,4 +1,4 @@
-//! Questions of the C++ verifiers about device kinds.
+//! Queries of device kinds by the C++ verifiers.
 
 use super::{DeviceKindInfo, KINDS};
 use crate::context::text;
@@ -6,13 +6,13 @@ use mlir_sys::MlirStringRef;
 use std::ffi::c_void;
 
 fn find(name: MlirStringRef) -> Option<DeviceKindInfo> {
-    // SAFETY: verifiers' strings outlive their calls.
+    // SAFETY: the verifier's string outlives the call.
     let text = unsafe { text(name) };
-    // Names that are not UTF-8 are cut off there; no registry has them, and without one every name is valid.
+    // `text` truncates names that are not UTF-8; no registry contains them, and without a registry every name is valid.
     if text.len() == name.length || KINDS.get().is_none() { super::find(text) } else { None }
 }
 
-/// Returns true if a kind is registered. If not, `sink` gets the names of those that are.
+/// Returns true if a kind is registered. Otherwise passes the names of the registered kinds to `sink`.
 #[unsafe(no_mangle)]
 extern "C" fn diviDeviceKindIsKnown(
     name: MlirStringRef,

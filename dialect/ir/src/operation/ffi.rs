@@ -1,4 +1,4 @@
-//! Raw operations of MLIR.
+//! References to MLIR's operations.
 
 use crate::{
     Block, ContextLike, Region, Value,
@@ -15,10 +15,10 @@ use melior::{
 use mlir_sys::*;
 use std::marker::PhantomData;
 
-/// A reference to an operation inside a module that lives for `'m`.
+/// Reference to an operation inside a module that lives for `'m`.
 ///
-/// References are copied freely and passes change what they refer to, as in C++: after [`erase`](Self::erase), references to
-/// the operation and to its results must not be used.
+/// References are `Copy` and allow mutation, like pointers in C++: after [`erase`](Self::erase), references to the operation
+/// and to its results must not be used.
 #[derive(Clone, Copy, Debug)]
 pub struct Operation<'m>(OperationRef<'m, 'm>);
 
@@ -55,7 +55,7 @@ impl<'m> Operation<'m> {
     /// # Safety
     /// The operation must be alive for `'m`.
     pub unsafe fn from_raw(raw: MlirOperation) -> Self {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         Self(unsafe { OperationRef::from_raw(raw) })
     }
 
@@ -64,7 +64,7 @@ impl<'m> Operation<'m> {
     /// # Safety
     /// The operation must be alive for `'m`.
     pub(crate) unsafe fn from_option_raw(raw: MlirOperation) -> Option<Self> {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         (!raw.ptr.is_null()).then(|| unsafe { Self::from_raw(raw) })
     }
 
@@ -77,6 +77,7 @@ impl<'m> Operation<'m> {
         self.0.to_raw()
     }
 
+    /// Returns the context.
     pub fn context(self) -> ContextRef<'m> {
         self.0.context()
     }
@@ -88,23 +89,25 @@ impl<'m> Operation<'m> {
         call!(text(name))
     }
 
+    /// Returns the source location.
     pub fn location(self) -> Location<'m> {
         self.0.location()
     }
 
-    /// Returns the block that the operation is in.
+    /// Returns the block that contains the operation.
     pub fn block(self) -> Option<Block<'m>> {
         let block = call!(mlirOperationGetBlock(self.raw()));
-        // SAFETY: a block lives as long as what is in it.
+        // SAFETY: a block lives as long as its operations.
         unsafe { Block::from_option_raw(block) }
     }
 
-    /// Returns the operation that this one is in a region of.
+    /// Returns the operation whose region contains this one.
     pub fn parent(self) -> Option<Operation<'m>> {
-        // Without a block there is no parent to ask for.
+        // MLIR's own accessor requires a block.
         self.block().and_then(Block::parent)
     }
 
+    /// Returns the number of operands.
     pub fn operand_count(self) -> usize {
         call!(mlirOperationGetNumOperands(self.raw())) as usize
     }
@@ -116,10 +119,11 @@ impl<'m> Operation<'m> {
     pub fn operand(self, index: usize) -> Value<'m> {
         assert!(index < self.operand_count(), "'{}' has operand {index}", self.name());
         let value = call!(mlirOperationGetOperand(self.raw(), index as isize));
-        // SAFETY: operands live as long as what uses them.
+        // SAFETY: operands live as long as their users.
         unsafe { Value::from_raw(value) }
     }
 
+    /// Returns all operands.
     pub fn operands(self) -> Vec<Value<'m>> {
         (0..self.operand_count()).map(|i| self.operand(i)).collect()
     }
@@ -133,6 +137,7 @@ impl<'m> Operation<'m> {
         call!(mlirOperationSetOperand(self.raw(), index as isize, value.to_raw()));
     }
 
+    /// Returns the number of results.
     pub fn result_count(self) -> usize {
         call!(mlirOperationGetNumResults(self.raw())) as usize
     }
@@ -148,10 +153,12 @@ impl<'m> Operation<'m> {
         unsafe { Value::from_raw(value) }
     }
 
+    /// Returns all results.
     pub fn results(self) -> Vec<Value<'m>> {
         (0..self.result_count()).map(|i| self.result(i)).collect()
     }
 
+    /// Returns all regions.
     pub fn regions(self) -> Vec<Region<'m>> {
         let count = call!(mlirOperationGetNumRegions(self.raw()));
         let region = |i| {
@@ -180,12 +187,13 @@ impl<'m> Operation<'m> {
         (0..count).map(|i| named(call!(mlirOperationGetAttribute(self.raw(), i)))).collect()
     }
 
-    /// Returns the attributes that are no part of the operation's definition.
+    /// Returns the discardable attributes with their names.
     pub fn discardable_attributes(self) -> Vec<(&'m str, Attribute<'m>)> {
         let count = call!(mlirOperationGetNumDiscardableAttributes(self.raw()));
         (0..count).map(|i| named(call!(mlirOperationGetDiscardableAttribute(self.raw(), i)))).collect()
     }
 
+    /// Sets an attribute, inherent or discardable.
     pub fn set_attribute(self, name: &str, attribute: Attribute<'m>) {
         call!(mlirOperationSetAttributeByName(self.raw(), StringRef::new(name).to_raw(), attribute.to_raw()));
     }
@@ -195,38 +203,38 @@ impl<'m> Operation<'m> {
         call!(mlirOperationRemoveAttributeByName(self.raw(), StringRef::new(name).to_raw()))
     }
 
-    /// Returns a copy, with its regions, that belongs to no block yet.
-    pub fn duplicate(self) -> Operation<'m> {
+    /// Returns a detached deep copy, including regions.
+    pub fn clone_detached(self) -> Operation<'m> {
         let copy = call!(mlirOperationClone(self.raw()));
         // SAFETY: the copy is alive until it is erased.
         unsafe { Self::from_raw(copy) }
     }
 
-    /// Takes the operation out of its block; it must be inserted again, or erased.
+    /// Removes the operation from its block; it must be inserted again or erased.
     pub fn detach(self) {
         call!(mlirOperationRemoveFromParent(self.raw()));
     }
 
-    /// Destroys the operation. Nothing may use its results.
+    /// Destroys the operation. Its results must have no uses.
     pub fn erase(self) {
         debug_assert!(self.results().into_iter().all(|result| result.uses().is_empty()), "results are not used");
         call!(mlirOperationDestroy(self.raw()));
     }
 
-    /// Inserts a detached operation in front of another one.
+    /// Inserts a detached operation before `other`.
     ///
     /// # Panics
-    /// If that is in no block.
+    /// If `other` is in no block.
     pub fn insert_before(self, other: Operation<'m>) -> Operation<'m> {
         let block = other.block().expect("the other operation is in a block");
         call!(mlirBlockInsertOwnedOperationBefore(block.to_raw(), other.raw(), self.raw()));
         self
     }
 
-    /// Inserts a detached operation behind another one.
+    /// Inserts a detached operation after `other`.
     ///
     /// # Panics
-    /// If that is in no block.
+    /// If `other` is in no block.
     pub fn insert_after(self, other: Operation<'m>) -> Operation<'m> {
         let block = other.block().expect("the other operation is in a block");
         call!(mlirBlockInsertOwnedOperationAfter(block.to_raw(), other.raw(), self.raw()));
@@ -262,7 +270,7 @@ impl<'m> Operation<'m> {
         call!(mlirContextIsRegisteredOperation(self.context().raw(), name))
     }
 
-    /// Runs MLIR's verifier, which emits diagnostics.
+    /// Runs MLIR's verifier, which emits diagnostics. Returns true on success.
     pub fn verify(self) -> bool {
         self.0.verify()
     }
@@ -274,39 +282,47 @@ fn named<'m>(named: MlirNamedAttribute) -> (&'m str, Attribute<'m>) {
     (call!(text(name)), unsafe { Attribute::from_raw(named.attribute) })
 }
 
-/// An attribute under its name.
+/// Attribute with its name.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub struct NamedAttribute<'m>(MlirNamedAttribute, PhantomData<Attribute<'m>>);
 
 impl<'m> NamedAttribute<'m> {
+    /// Pairs an attribute with an interned name.
     pub fn new(name: Identifier<'m>, attribute: Attribute<'m>) -> Self {
         Self(MlirNamedAttribute { name: name.to_raw(), attribute: attribute.to_raw() }, PhantomData)
     }
 
-    pub fn named(name: &str, attribute: Attribute<'m>) -> Self {
+    /// Pairs an attribute with a name.
+    pub fn with_name(name: &str, attribute: Attribute<'m>) -> Self {
         Self::new(attribute.context().identifier(name), attribute)
     }
 }
 
-/// An operation to be created.
+/// State from which an operation is created.
 #[derive(Clone, Copy)]
 pub struct NewOperation<'a, 'm> {
+    /// Name with its dialect: `onnx.Conv`.
     pub name: &'a str,
+    /// Source location.
     pub location: Location<'m>,
+    /// Operands.
     pub operands: &'a [Value<'m>],
+    /// Types of the results.
     pub results: &'a [Type<'m>],
+    /// Attributes, inherent and discardable.
     pub attributes: &'a [NamedAttribute<'m>],
-    /// Regions that belong to no operation yet.
+    /// Detached regions; the operation takes ownership.
     pub regions: &'a [Region<'m>],
 }
 
 impl<'a, 'm> NewOperation<'a, 'm> {
+    /// Returns the state of an operation without operands, results, attributes and regions.
     pub fn new(name: &'a str, location: Location<'m>) -> Self {
         Self { name, location, operands: &[], results: &[], attributes: &[], regions: &[] }
     }
 
-    /// Creates the operation. It belongs to no block yet.
+    /// Creates a detached operation.
     pub fn create(&self) -> Operation<'m> {
         let results: Vec<_> = self.results.iter().map(TypeLike::to_raw).collect();
         let mut state = call!(mlirOperationStateGet(StringRef::new(self.name).to_raw(), self.location.to_raw()));
@@ -323,10 +339,10 @@ impl<'a, 'm> NewOperation<'a, 'm> {
     }
 }
 
-/// Parses text or bytecode, which need not be UTF-8; `None`, with diagnostics, if it is not well-formed.
+/// Parses text or bytecode, which need not be UTF-8. Returns `None` and emits diagnostics if it is invalid.
 pub fn parse_module<'c>(context: &'c Context, bytes: &[u8]) -> Option<Module<'c>> {
     let text = MlirStringRef { data: bytes.as_ptr().cast(), length: bytes.len() };
     let module = call!(mlirModuleCreateParse(context.to_raw(), text));
-    // SAFETY: a module that is not null belongs to nobody else.
+    // SAFETY: a module that is not null has no other owner.
     unsafe { Module::from_option_raw(module) }
 }

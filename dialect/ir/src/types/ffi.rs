@@ -1,4 +1,4 @@
-//! Raw types of MLIR.
+//! Accessors and constructors of MLIR's types.
 
 use crate::{
     ContextLike,
@@ -17,7 +17,7 @@ fn wrap<'c>(raw: MlirType) -> Type<'c> {
     unsafe { Type::from_raw(raw) }
 }
 
-/// Returns the MLIR type of one element. Integers are signless, as in onnx-mlir; unsigned ones say so.
+/// Returns the MLIR type of an element. Signed integers are signless, as in onnx-mlir; unsigned ones are explicitly unsigned.
 pub fn element_type<'c>(context: impl ContextLike<'c>, dtype: DType) -> Type<'c> {
     let context = context.raw();
     wrap(match dtype {
@@ -52,7 +52,7 @@ pub fn element_type<'c>(context: impl ContextLike<'c>, dtype: DType) -> Type<'c>
     })
 }
 
-/// Returns the element type that an MLIR type stands for; `None` for types that ONNX does not have.
+/// Returns the ONNX element type of an MLIR type; `None` for types that ONNX does not have.
 pub fn element_type_of(r#type: Type<'_>) -> Option<DType> {
     let raw = r#type.to_raw();
     if call!(mlirTypeIsAF32(raw)) {
@@ -101,7 +101,7 @@ pub fn element_type_of(r#type: Type<'_>) -> Option<DType> {
     checks.into_iter().find(|(_, is)| call!(is(raw))).map(|(dtype, _)| dtype)
 }
 
-/// Returns a tensor type; named and unknown dimensions are dynamic.
+/// Returns the MLIR type of a tensor; symbolic and unknown dimensions are dynamic.
 pub fn tensor_type<'c>(context: impl ContextLike<'c>, ty: &TensorType) -> Type<'c> {
     let element = element_type(context, ty.dtype).to_raw();
     shaped(element, ty, call!(mlirAttributeGetNull()))
@@ -114,7 +114,8 @@ fn shaped<'c>(element: MlirType, ty: &TensorType, encoding: MlirAttribute) -> Ty
     wrap(call!(mlirRankedTensorTypeGet(dims.len() as isize, dims.as_ptr(), element, encoding)))
 }
 
-/// Returns a tensor type with the element type of `original`, which is a tensor type, and on demand its encoding.
+/// Returns a tensor type with the shape of `ty` and the element type of `original`, optionally also its encoding. `original`
+/// must be a tensor type.
 pub(super) fn with_shape<'c>(original: Type<'c>, ty: &TensorType, keep_encoding: bool) -> Type<'c> {
     let raw = original.to_raw();
     let element = call!(mlirShapedTypeGetElementType(raw));
@@ -126,7 +127,7 @@ pub(super) fn with_shape<'c>(original: Type<'c>, ty: &TensorType, keep_encoding:
     shaped(element, ty, encoding)
 }
 
-/// Returns a tensor type in ONNX's terms; `None` for types that are not tensors or have other elements.
+/// Returns the ONNX tensor type of an MLIR type; `None` for types that are not tensors or whose elements ONNX does not have.
 pub fn tensor_type_of(r#type: Type<'_>) -> Option<TensorType> {
     let raw = r#type.to_raw();
     let is_unranked = call!(mlirTypeIsAUnrankedTensor(raw));
@@ -145,7 +146,7 @@ pub fn tensor_type_of(r#type: Type<'_>) -> Option<TensorType> {
     Some(TensorType::new(dtype, (0..rank).map(dim).collect::<Vec<_>>()))
 }
 
-/// Returns the bytes of a ranked tensor of elements that ONNX need not have. Dynamic dimensions count as 1. `None` for other types.
+/// Returns the size in bytes of a ranked tensor of any element type. Dynamic dimensions count as 1. `None` for other types.
 pub fn ranked_tensor_bytes(r#type: Type<'_>) -> Option<u64> {
     let raw = r#type.to_raw();
     if !call!(mlirTypeIsARankedTensor(raw)) {
@@ -157,7 +158,7 @@ pub fn ranked_tensor_bytes(r#type: Type<'_>) -> Option<u64> {
     } else if call!(mlirTypeIsAFloat(element)) {
         call!(mlirFloatTypeGetWidth(element))
     } else {
-        // An index, or a type of which nothing is known.
+        // An index, or a type of unknown width.
         64
     };
     let size = |i| match call!(mlirShapedTypeIsDynamicDim(raw, i)) {
@@ -202,18 +203,18 @@ pub(crate) fn is_none(r#type: Type<'_>) -> bool {
     call!(mlirTypeIsANone(r#type.to_raw()))
 }
 
-/// Returns true for buffers, whose order of accesses matters.
+/// Returns true for memrefs, whose order of accesses matters.
 pub fn is_memory(r#type: Type<'_>) -> bool {
     call!(mlirTypeIsAMemRef(r#type.to_raw())) || call!(mlirTypeIsAUnrankedMemRef(r#type.to_raw()))
 }
 
-/// Prints a type into `sink`, piece by piece.
+/// Prints a type to `sink`, in chunks.
 pub fn print_type(r#type: Type<'_>, mut sink: &mut dyn FnMut(&[u8])) {
     let sink: &mut Sink<'_> = &mut sink;
     call!(mlirTypePrint(r#type.to_raw(), Some(print_to_sink), std::ptr::from_mut(sink).cast()));
 }
 
-/// Returns the results of a function type; none for other types.
+/// Returns the result types of a function type; empty for other types.
 pub fn function_results(r#type: Type<'_>) -> Vec<Type<'_>> {
     let raw = r#type.to_raw();
     if !call!(mlirTypeIsAFunction(raw)) {
@@ -223,7 +224,7 @@ pub fn function_results(r#type: Type<'_>) -> Vec<Type<'_>> {
     (0..count).map(|i| wrap(call!(mlirFunctionTypeGetResult(raw, i)))).collect()
 }
 
-/// Returns true for ranked and unranked tensors of any elements.
+/// Returns true for ranked and unranked tensors of any element type.
 pub fn is_tensor(r#type: Type<'_>) -> bool {
     call!(mlirTypeIsATensor(r#type.to_raw()))
 }

@@ -1,11 +1,11 @@
-//! Raw values of MLIR.
+//! References to MLIR's values.
 
 use crate::{Block, Operation, ffi::call};
 use melior::ir::{Location, Type, TypeLike, Value as MeliorValue};
 use mlir_sys::*;
 use std::marker::PhantomData;
 
-/// A reference to a value inside a module that lives for `'m`.
+/// Reference to a value inside a module that lives for `'m`.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub struct Value<'m>(MlirValue, PhantomData<MeliorValue<'m, 'm>>);
@@ -49,24 +49,27 @@ impl<'m> Value<'m> {
         call!(value_from_raw(self.0))
     }
 
+    /// Returns the type.
     pub fn r#type(self) -> Type<'m> {
         let r#type = call!(mlirValueGetType(self.0));
         // SAFETY: types live as long as their context.
         unsafe { Type::from_raw(r#type) }
     }
 
+    /// Changes the type in place.
     pub fn set_type(self, r#type: Type<'m>) {
         call!(mlirValueSetType(self.0, r#type.to_raw()));
     }
 
+    /// Returns the location of the defining operation or block argument.
     pub fn location(self) -> Location<'m> {
         let location = call!(mlirValueGetLocation(self.0));
         // SAFETY: locations live as long as their context.
         unsafe { Location::from_raw(location) }
     }
 
-    /// Returns the operation that the value is a result of; `None` for an argument of a block.
-    pub fn definer(self) -> Option<Operation<'m>> {
+    /// Returns the defining operation; `None` for a block argument.
+    pub fn defining_op(self) -> Option<Operation<'m>> {
         call!(mlirValueIsAOpResult(self.0)).then(|| {
             let operation = call!(mlirOpResultGetOwner(self.0));
             // SAFETY: an operation lives as long as its results.
@@ -74,12 +77,12 @@ impl<'m> Value<'m> {
         })
     }
 
-    /// Returns which result of its operation the value is.
+    /// Returns the index of the value among the results of its operation; `None` for a block argument.
     pub fn result_number(self) -> Option<usize> {
         call!(mlirValueIsAOpResult(self.0)).then(|| call!(mlirOpResultGetResultNumber(self.0)) as usize)
     }
 
-    /// Returns the block that the value is an argument of; `None` for a result.
+    /// Returns the block that owns the argument; `None` for a result of an operation.
     pub fn argument_block(self) -> Option<Block<'m>> {
         call!(mlirValueIsABlockArgument(self.0)).then(|| {
             let block = call!(mlirBlockArgumentGetOwner(self.0));
@@ -88,18 +91,18 @@ impl<'m> Value<'m> {
         })
     }
 
-    /// Returns which argument of its block the value is.
+    /// Returns the index of the value among the arguments of its block; `None` for a result of an operation.
     pub fn argument_number(self) -> Option<usize> {
         call!(mlirValueIsABlockArgument(self.0)).then(|| call!(mlirBlockArgumentGetArgNumber(self.0)) as usize)
     }
 
-    /// Returns the operations that use the value, each with the number of the operand, as they are now.
+    /// Returns a snapshot of the uses: the user and the index of its operand.
     pub fn uses(self) -> Vec<(Operation<'m>, usize)> {
         let mut uses = vec![];
         let mut next = call!(mlirValueGetFirstUse(self.0));
         while !call!(mlirOpOperandIsNull(next)) {
             let owner = call!(mlirOpOperandGetOwner(next));
-            // SAFETY: what uses the value is alive.
+            // SAFETY: users of a live value are alive.
             let owner = unsafe { Operation::from_raw(owner) };
             uses.push((owner, call!(mlirOpOperandGetOperandNumber(next)) as usize));
             next = call!(mlirOpOperandGetNextUse(next));
@@ -107,14 +110,17 @@ impl<'m> Value<'m> {
         uses
     }
 
+    /// Replaces all uses of the value.
     pub fn replace_all_uses_with(self, other: Value<'m>) {
         call!(mlirValueReplaceAllUsesOfWith(self.0, other.0));
     }
 }
 
+/// Wraps a pointer with lifetimes that can be named, unlike those of melior's function.
+///
 /// # Safety
-/// As for melior's function, whose lifetimes cannot be named.
+/// The value must be alive for `'m`.
 unsafe fn value_from_raw<'m>(raw: MlirValue) -> MeliorValue<'m, 'm> {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { MeliorValue::from_raw(raw) }
 }

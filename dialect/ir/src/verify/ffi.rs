@@ -1,10 +1,10 @@
-//! The entry point of MLIR's verifier.
+//! Entry point for the C++ verifiers.
 
 use crate::Operation;
 use mlir_sys::MlirOperation;
 
 #[unsafe(no_mangle)]
 extern "C" fn diviOnnxVerifyByInference(operation: MlirOperation) -> bool {
-    // SAFETY: MLIR hands over an operation that outlives the call.
+    // SAFETY: the operation outlives the call.
     super::verify(unsafe { Operation::from_raw(operation) })
 }

@@ -1,15 +1,15 @@
 //! Arithmetic on two or more operands, with numpy broadcasting.
 
 use super::{
-    array::{Array, Numbers, constant},
+    array::{Array, Decoded, constant},
     partial,
 };
-use crate::{DType, Node, Op, Tensor, node::Content};
+use crate::{DType, Node, Op, Tensor, node::KnownElements};
 
 type IntOp = fn(i64, i64) -> Option<i64>;
 
-/// An operator on integers, wrapping at 64 bits; narrower results are wrapped when they are written. `None` for what
-/// has no result, such as division by zero.
+/// Returns an operator on integers, which wraps at 64 bits; narrower results wrap when they are encoded. The operator returns
+/// `None` if the result is undefined, such as for division by zero.
 pub(super) fn int_op(op: Op) -> Option<IntOp> {
     Some(match op {
         Op::Add => |a, b| Some(a.wrapping_add(b)),
@@ -25,7 +25,7 @@ pub(super) fn int_op(op: Op) -> Option<IntOp> {
     })
 }
 
-/// An operator on floating-point numbers. Rounding the result in `f64` once more to a narrower type gives the correctly
+/// Returns an operator on floating-point numbers. Rounding its result from `f64` to a narrower type gives the correctly
 /// rounded result of the narrower operation.
 pub(super) fn float_op(op: Op) -> Option<fn(f64, f64) -> f64> {
     Some(match op {
@@ -39,16 +39,18 @@ pub(super) fn float_op(op: Op) -> Option<fn(f64, f64) -> f64> {
     })
 }
 
-/// Unlike `f64::max`, not a number if an operand is not.
+/// Returns the maximum; unlike `f64::max`, NaN if an operand is NaN.
 pub(super) fn maximum(a: f64, b: f64) -> f64 {
     if a.is_nan() || a >= b { a } else { b }
 }
 
+/// Returns the minimum; NaN if an operand is NaN.
 pub(super) fn minimum(a: f64, b: f64) -> f64 {
     if a.is_nan() || a <= b { a } else { b }
 }
 
-/// `ints` or `floats` of both operands, whichever they are. They must have one type, which the result gets.
+/// Applies `ints` or `floats`, depending on the element type of the operands, which must be the same. The result has the same
+/// type.
 fn apply(
     a: &Tensor,
     b: &Tensor,
@@ -59,11 +61,11 @@ fn apply(
     if b.dtype() != dtype || dtype == DType::Bool {
         return None;
     }
-    let result = match (Numbers::of(a)?, Numbers::of(b)?) {
-        (Numbers::Ints(a), Numbers::Ints(b)) => Numbers::Ints(a.zip(&b, ints?)?),
-        (Numbers::Floats(a), Numbers::Floats(b)) => {
+    let result = match (Decoded::of(a)?, Decoded::of(b)?) {
+        (Decoded::Ints(a), Decoded::Ints(b)) => Decoded::Ints(a.zip(&b, ints?)?),
+        (Decoded::Floats(a), Decoded::Floats(b)) => {
             let floats = floats?;
-            Numbers::Floats(a.zip(&b, |a, b| Some(floats(a, b)))?)
+            Decoded::Floats(a.zip(&b, |a, b| Some(floats(a, b)))?)
         }
         _ => return None,
     };
@@ -74,23 +76,23 @@ fn by_name(op: Op, a: &Tensor, b: &Tensor) -> Option<Tensor> {
     apply(a, b, int_op(op), float_op(op))
 }
 
-pub(super) fn binary(node: &Node<'_>) -> Option<Content> {
+pub(super) fn binary(node: &Node<'_>) -> Option<KnownElements> {
     match (constant(node, 0), constant(node, 1)) {
-        (Some(a), Some(b)) => by_name(node.op, a, b).map(Content::Constant),
+        (Some(a), Some(b)) => by_name(node.op, a, b).map(KnownElements::Constant),
         _ if node.inputs.len() == 2 => partial::binary(node, node.op),
         _ => None,
     }
 }
 
-/// The operator of two operands that one of any number repeats.
+/// Returns the binary operator that a variadic operator repeats.
 fn repeated(node: &Node<'_>) -> Op {
     if node.op == Op::Sum { Op::Add } else { node.op }
 }
 
-pub(super) fn variadic(node: &Node<'_>) -> Option<Content> {
+pub(super) fn variadic(node: &Node<'_>) -> Option<KnownElements> {
     let constants: Option<Vec<&Tensor>> = (0..node.inputs.len()).map(|i| constant(node, i)).collect();
     match constants {
-        Some(constants) => accumulate(repeated(node), &constants).map(Content::Constant),
+        Some(constants) => accumulate(repeated(node), &constants).map(KnownElements::Constant),
         None => partial::binary(node, repeated(node)),
     }
 }
@@ -100,16 +102,16 @@ fn accumulate(op: Op, operands: &[&Tensor]) -> Option<Tensor> {
     rest.iter().try_fold(first.clone(), |result, operand| by_name(op, &result, operand))
 }
 
-pub(super) fn mean(node: &Node<'_>) -> Option<Content> {
+pub(super) fn mean(node: &Node<'_>) -> Option<KnownElements> {
     let operands: Vec<&Tensor> = (0..node.inputs.len()).map(|i| constant(node, i)).collect::<Option<_>>()?;
     let sum = accumulate(Op::Add, &operands)?;
-    let Numbers::Floats(values) = Numbers::of(&sum)? else { return None };
+    let Decoded::Floats(values) = Decoded::of(&sum)? else { return None };
     let count = operands.len() as f64;
-    Numbers::Floats(values.map(|value| Some(value / count))?).content(sum.dtype())
+    Decoded::Floats(values.map(|value| Some(value / count))?).content(sum.dtype())
 }
 
-/// `Min(max, Max(input, min))`, where either bound may be absent.
-pub(super) fn clip(node: &Node<'_>) -> Option<Content> {
+/// Evaluates `Min(max, Max(input, min))`; either bound may be absent.
+pub(super) fn clip(node: &Node<'_>) -> Option<KnownElements> {
     let data = constant(node, 0)?;
     let mut result = data.clone();
     for (index, op) in [(1, Op::Max), (2, Op::Min)] {
@@ -118,23 +120,23 @@ pub(super) fn clip(node: &Node<'_>) -> Option<Content> {
             result = (bound.count() == 1).then(|| by_name(op, &result, bound)).flatten()?;
         }
     }
-    // Bounds are scalars, but lists of one must not raise the rank.
+    // Bounds are scalars, but lists of one element are accepted and must not raise the rank.
     if result.count() > super::MAX_ELEMENTS {
         None
     } else {
-        result.reshaped(data.dims().to_vec()).map(Content::Constant)
+        result.reshaped(data.dims().to_vec()).map(KnownElements::Constant)
     }
 }
 
-pub(super) fn modulo(node: &Node<'_>) -> Option<Content> {
+pub(super) fn modulo(node: &Node<'_>) -> Option<KnownElements> {
     let truncating = node.flag("fmod", false).ok()?;
     let (a, b) = (constant(node, 0)?, constant(node, 1)?);
     let ints: IntOp = if truncating { i64::checked_rem } else { floor_mod_ints };
     let floats: fn(f64, f64) -> f64 = if truncating { |a, b| a % b } else { floor_mod };
-    apply(a, b, Some(ints), Some(floats)).map(Content::Constant)
+    apply(a, b, Some(ints), Some(floats)).map(KnownElements::Constant)
 }
 
-/// The remainder with the sign of the divisor.
+/// Returns the remainder with the sign of the divisor.
 fn floor_mod_ints(a: i64, b: i64) -> Option<i64> {
     let rest = a.checked_rem(b)?;
     Some(if rest != 0 && (rest < 0) != (b < 0) { rest + b } else { rest })
@@ -151,22 +153,22 @@ fn floor_mod(a: f64, b: f64) -> f64 {
     }
 }
 
-pub(super) fn logical(node: &Node<'_>) -> Option<Content> {
+pub(super) fn logical(node: &Node<'_>) -> Option<KnownElements> {
     let (a, b) = (constant(node, 0)?, constant(node, 1)?);
     if [a.dtype(), b.dtype()] != [DType::Bool; 2] {
         return None;
     }
-    let (Numbers::Ints(a), Numbers::Ints(b)) = (Numbers::of(a)?, Numbers::of(b)?) else { return None };
+    let (Decoded::Ints(a), Decoded::Ints(b)) = (Decoded::of(a)?, Decoded::of(b)?) else { return None };
     let f: IntOp = match node.op {
         Op::And => |a, b| Some(a & b),
         Op::Or => |a, b| Some(a | b),
         _ => |a, b| Some(a ^ b),
     };
-    Numbers::Ints(a.zip(&b, f)?).content(DType::Bool)
+    Decoded::Ints(a.zip(&b, f)?).content(DType::Bool)
 }
 
-/// Amounts that are negative or not below the width shift everything out.
-pub(super) fn bit_shift(node: &Node<'_>) -> Option<Content> {
+/// Evaluates `BitShift`. Amounts that are negative or at least the width shift out all bits.
+pub(super) fn bit_shift(node: &Node<'_>) -> Option<KnownElements> {
     let (a, b) = (constant(node, 0)?, constant(node, 1)?);
     let bits = a.dtype().bits() as i64;
     let left = match node.str("direction").ok()?? {
@@ -182,25 +184,25 @@ pub(super) fn bit_shift(node: &Node<'_>) -> Option<Content> {
             false => 0,
         })
     };
-    apply(a, b, Some(shift), None::<fn(f64, f64) -> f64>).map(Content::Constant)
+    apply(a, b, Some(shift), None::<fn(f64, f64) -> f64>).map(KnownElements::Constant)
 }
 
-/// The exponent may have another type; the result has the base's.
-pub(super) fn pow(node: &Node<'_>) -> Option<Content> {
+/// Evaluates `Pow`. The exponent may have another type; the result has the type of the base.
+pub(super) fn pow(node: &Node<'_>) -> Option<KnownElements> {
     let (base, exponent) = (constant(node, 0)?, constant(node, 1)?);
     if [base.dtype(), exponent.dtype()].contains(&DType::Bool) {
         return None;
     }
     let to_floats = |array: Array<i64>| array.map(|value| Some(value as f64));
     let dtype = base.dtype();
-    let result = match (Numbers::of(base)?, Numbers::of(exponent)?) {
-        (Numbers::Ints(a), Numbers::Ints(b)) => {
-            Numbers::Ints(a.zip(&b, |a, b| Some(a.wrapping_pow(u32::try_from(b).ok()?)))?)
+    let result = match (Decoded::of(base)?, Decoded::of(exponent)?) {
+        (Decoded::Ints(a), Decoded::Ints(b)) => {
+            Decoded::Ints(a.zip(&b, |a, b| Some(a.wrapping_pow(u32::try_from(b).ok()?)))?)
         }
-        // Truncated, and undefined where it does not fit; who means an integer writes one.
-        (Numbers::Ints(_), Numbers::Floats(_)) => return None,
-        (Numbers::Floats(a), Numbers::Ints(b)) => Numbers::Floats(power(&a, &to_floats(b)?)?),
-        (Numbers::Floats(a), Numbers::Floats(b)) => Numbers::Floats(power(&a, &b)?),
+        // Not folded: the result is truncated, and undefined if out of range.
+        (Decoded::Ints(_), Decoded::Floats(_)) => return None,
+        (Decoded::Floats(a), Decoded::Ints(b)) => Decoded::Floats(power(&a, &to_floats(b)?)?),
+        (Decoded::Floats(a), Decoded::Floats(b)) => Decoded::Floats(power(&a, &b)?),
     };
     result.content(dtype)
 }
@@ -212,7 +214,7 @@ fn power(a: &Array<f64>, b: &Array<f64>) -> Option<Array<f64>> {
 #[cfg(test)]
 mod tests {
     use super::super::testing::{N, S, bools, floats, ints, partial, scalar_partial, tensor};
-    use crate::{DType, Dim, Tensor, Value, infer::testing::Case, node::Content};
+    use crate::{DType, Dim, Tensor, Value, infer::testing::Case, node::KnownElements};
 
     fn of_ints(op: &'static str, a: &[i64], b: &[i64]) -> Case {
         Case::new(op).shape_input(a).shape_input(b)
@@ -266,7 +268,7 @@ mod tests {
         Case::new("Mul").value(scalar_partial(N)).shape_input(&[1, 0]).folds_to_partial("int64[2]", &[N, 0.into()]);
         Case::new("Mul").input("int64[2]").shape_input(&[3, 0]).folds_to_partial("int64[2]", &[Dim::Unknown, 0.into()]);
         let ty = crate::TensorType::new(DType::I32, vec![Dim::Known(2)]);
-        let narrow = Value { ty, content: Some(Content::Partial(vec![N, Dim::Known(i32::MAX.into())])) };
+        let narrow = Value { ty, content: Some(KnownElements::Partial(vec![N, Dim::Known(i32::MAX.into())])) };
         let case = Case::new("Add").value(narrow).constant(tensor(DType::I32, &[2], &[0, 1]));
         case.folds_to_partial("int32[2]", &[N, Dim::Known(i32::MIN.into())]);
     }

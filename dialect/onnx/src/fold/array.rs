@@ -1,12 +1,12 @@
-//! Decoded tensors, for operators that compute.
+//! Decoded tensors, for operators that compute on elements.
 
 use super::{
     bounded,
-    walk::{Walk, broadcast},
+    walk::{StridedOffsets, broadcast},
 };
 use crate::{
     DType, Node, Tensor,
-    node::{Content, normalize_axes},
+    node::{KnownElements, normalize_axes},
 };
 
 /// Elements in row-major order with their shape.
@@ -21,23 +21,23 @@ impl<T: Copy> Array<T> {
         Some(Array { dims: self.dims.clone(), data: self.data.iter().map(|&x| f(x)).collect::<Option<_>>()? })
     }
 
-    /// `f` of each pair of elements, with numpy broadcasting.
+    /// Applies `f` to each pair of elements, with numpy broadcasting.
     pub(super) fn zip<U: Copy, R>(&self, other: &Array<U>, f: impl Fn(T, U) -> Option<R>) -> Option<Array<R>> {
         let dims = broadcast(&self.dims, &other.dims)?;
-        let walks = Walk::broadcast(&self.dims, &dims)?.zip(Walk::broadcast(&other.dims, &dims)?);
+        let walks = StridedOffsets::broadcast(&self.dims, &dims)?.zip(StridedOffsets::broadcast(&other.dims, &dims)?);
         let data = walks.map(|(i, j)| f(*self.data.get(i)?, *other.data.get(j)?)).collect::<Option<_>>()?;
         Some(Array { dims, data })
     }
 }
 
-/// A decoded tensor: integers and `bool` as `i64`, floating-point numbers as `f64`, which hold them exactly.
-pub(super) enum Numbers {
+/// Decoded tensor: integers and `bool` as `i64`, floating-point numbers as `f64`. Both conversions are exact.
+pub(super) enum Decoded {
     Ints(Array<i64>),
     Floats(Array<f64>),
 }
 
-impl Numbers {
-    /// `None` for other types, for `uint64` beyond `i64`, and for tensors that are too large.
+impl Decoded {
+    /// Decodes a tensor. `None` for other types, for `uint64` beyond `i64::MAX`, and for tensors that are too large.
     pub(super) fn of(tensor: &Tensor) -> Option<Self> {
         bounded(tensor.dims())?;
         let dims = tensor.dims().to_vec();
@@ -47,11 +47,12 @@ impl Numbers {
         }
     }
 
-    /// Integers wrapped and floating-point numbers rounded to a type of their kind.
-    pub(super) fn content(self, dtype: DType) -> Option<Content> {
-        self.tensor(dtype).map(Content::Constant)
+    /// Encodes as `dtype`: integers wrap, floating-point numbers are rounded. `None` if `dtype` is of another kind.
+    pub(super) fn content(self, dtype: DType) -> Option<KnownElements> {
+        self.tensor(dtype).map(KnownElements::Constant)
     }
 
+    /// Encodes as `dtype`, like [`content`](Self::content).
     pub(super) fn tensor(self, dtype: DType) -> Option<Tensor> {
         match self {
             Self::Ints(array) => Tensor::from_ints(dtype, array.dims, &array.data),
@@ -60,25 +61,25 @@ impl Numbers {
     }
 }
 
-/// A constant operand.
+/// Returns the elements of a constant operand.
 pub(super) fn constant<'a>(node: &Node<'a>, index: usize) -> Option<&'a Tensor> {
     node.optional(index)?.tensor()
 }
 
-/// The integers of an operand with their shape, where all are known and they are not too many.
+/// Returns the elements of a constant integer operand, if they are at most [`MAX_ELEMENTS`](super::MAX_ELEMENTS).
 pub(super) fn int_array(node: &Node<'_>, index: usize) -> Option<Array<i64>> {
     let tensor = constant(node, index)?;
     bounded(tensor.dims())?;
     Some(Array { dims: tensor.dims().to_vec(), data: tensor.ints()? })
 }
 
-/// A list of integers, such as axes.
+/// Returns the elements of a constant integer list or scalar, such as axes.
 pub(super) fn ints(node: &Node<'_>, index: usize) -> Option<Vec<i64>> {
     let array = int_array(node, index)?;
     (array.dims.len() <= 1).then_some(array.data)
 }
 
-/// A list of integers that may be absent: `Some(None)` then, but `None` if it is there and unknown.
+/// Returns the elements of an optional integer list: `Some(None)` if it is absent, `None` if it is present but unknown.
 pub(super) fn optional_ints(node: &Node<'_>, index: usize) -> Option<Option<Vec<i64>>> {
     match node.optional(index) {
         None => Some(None),
@@ -86,7 +87,7 @@ pub(super) fn optional_ints(node: &Node<'_>, index: usize) -> Option<Option<Vec<
     }
 }
 
-/// One integer, as a scalar or a list of one.
+/// Returns the value of a constant integer scalar or list of one element.
 pub(super) fn int(node: &Node<'_>, index: usize) -> Option<i64> {
     match ints(node, index)?[..] {
         [value] => Some(value),
@@ -94,7 +95,7 @@ pub(super) fn int(node: &Node<'_>, index: usize) -> Option<i64> {
     }
 }
 
-/// A number rounded to a floating-point type, for operators that round after each step.
+/// Rounds a number to a floating-point type, for operators that round after each step.
 pub(super) fn rounded(dtype: DType, value: f64) -> f64 {
     match dtype {
         DType::F64 => value,
@@ -103,13 +104,13 @@ pub(super) fn rounded(dtype: DType, value: f64) -> f64 {
     }
 }
 
-/// An index counted from the end if negative. `None` if it is outside.
+/// Normalizes an index, which counts from the end if negative. `None` if it is out of range.
 pub(super) fn index(index: i64, size: i64) -> Option<i64> {
     let index = if index < 0 { index.checked_add(size)? } else { index };
     (0..size).contains(&index).then_some(index)
 }
 
-/// Axes, each at most once. `None` also for a rank that no model has, so that checking them stays cheap.
+/// Normalizes axes, each of which may occur only once. `None` also for ranks above 64, which bounds the quadratic check.
 pub(super) fn axes(axes: &[i64], rank: usize) -> Option<Vec<usize>> {
     const MAX_RANK: usize = 64;
     if rank > MAX_RANK || axes.len() > rank {

@@ -1,63 +1,70 @@
 //! Folding a `BatchNormalization` into the convolution before it.
 //!
-//! With fixed statistics it is a scale and a shift a channel, and so is a part of the weights and the bias:
+//! With fixed statistics it is a scale and a shift per channel, which can be merged into the weights and the bias:
 //! `(conv(x, w) + b - mean) · f + B = conv(x, w · f) + (b - mean) · f + B` where `f = scale / √(var + epsilon)`.
 
 use crate::{Error, Tensor};
 
-/// The constants of a `BatchNormalization`, a number a channel each.
+/// Constants of a `BatchNormalization`; each tensor has one element per channel.
 #[derive(Clone, Copy, Debug)]
 pub struct BatchNorm<'a> {
+    /// Factor.
     pub scale: &'a Tensor,
+    /// Summand, applied after the factor.
     pub bias: &'a Tensor,
+    /// Mean.
     pub mean: &'a Tensor,
+    /// Variance.
     pub variance: &'a Tensor,
+    /// Number added to the variance.
     pub epsilon: f32,
 }
 
-/// What a convolution has in its constants, with the normalization behind it or without.
+/// Constants of a convolution that includes the normalization.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Convolution {
+    /// Weights, of the shape and type of the original ones.
     pub weights: Tensor,
-    /// A number for each output channel.
+    /// Bias, with one element per output channel.
     pub bias: Tensor,
 }
 
-/// Folds into a `Conv`, of any number of groups: the weights' first dimension is that of output channels.
+/// Folds the normalization into a `Conv` with any number of groups: the first dimension of the weights is output channels.
 ///
-/// Numbers are computed in `f64` and rounded to the weights' type once.
+/// Computes in `f64` and rounds to the weights' type once.
 pub fn fold_into_conv(weights: &Tensor, bias: Option<&Tensor>, norm: &BatchNorm<'_>) -> Result<Convolution, Error> {
     let &[channels, ref rest @ ..] = weights.dims() else { return Err(Error::new("the weights have no dimensions")) };
-    let elements_a_channel = size(rest)?;
-    fold(weights, bias, norm, size(&[channels])?, |index| index / elements_a_channel.max(1))
+    let elements_per_channel = size(rest)?;
+    fold(weights, bias, norm, size(&[channels])?, |index| index / elements_per_channel.max(1))
 }
 
-/// Folds into a `ConvTranspose` with that many groups: the weights are input channels by output channels of a group.
+/// Folds the normalization into a `ConvTranspose` with `groups` groups: the first dimensions of the weights are input channels
+/// and output channels per group.
 ///
-/// Numbers are computed in `f64` and rounded to the weights' type once.
+/// Computes in `f64` and rounds to the weights' type once.
 pub fn fold_into_conv_transpose(
     weights: &Tensor,
     bias: Option<&Tensor>,
     groups: i64,
     norm: &BatchNorm<'_>,
 ) -> Result<Convolution, Error> {
-    let &[inputs, outputs_a_group, ref rest @ ..] = weights.dims() else {
+    let &[inputs, outputs_per_group, ref rest @ ..] = weights.dims() else {
         return Err(Error::new(format!("the weights have {} dimensions, not 3 or more", weights.dims().len())));
     };
     if groups < 1 || inputs % groups != 0 {
-        return Err(Error::new(format!("{inputs} input channels cannot be cut into {groups} groups")));
+        return Err(Error::new(format!("{inputs} input channels cannot be divided into {groups} groups")));
     }
-    let (outputs_a_group, kernel) = (size(&[outputs_a_group])?, size(rest)?);
-    let inputs_a_group = size(&[inputs / groups])?;
-    let channels = outputs_a_group.checked_mul(size(&[groups])?).ok_or_else(too_large)?;
+    let (outputs_per_group, kernel) = (size(&[outputs_per_group])?, size(rest)?);
+    let inputs_per_group = size(&[inputs / groups])?;
+    let channels = outputs_per_group.checked_mul(size(&[groups])?).ok_or_else(too_large)?;
     fold(weights, bias, norm, channels, |index| {
         let row = index / kernel.max(1);
-        let (input, output) = (row / outputs_a_group.max(1), row % outputs_a_group.max(1));
-        input / inputs_a_group.max(1) * outputs_a_group + output
+        let (input, output) = (row / outputs_per_group.max(1), row % outputs_per_group.max(1));
+        input / inputs_per_group.max(1) * outputs_per_group + output
     })
 }
 
-/// `channel_of` is the output channel that an element of the weights, by its index, is for.
+/// Folds the normalization; `channel_of` maps the index of a weight to its output channel.
 fn fold(
     weights: &Tensor,
     bias: Option<&Tensor>,
@@ -115,7 +122,7 @@ mod tests {
         Tensor::from_floats(DType::F32, dims.to_vec(), values).unwrap()
     }
 
-    /// Factors 2, 3, … for as many channels.
+    /// Calls `body` with a normalization whose channels have the factors 2, 3, ….
     fn with_norm<T>(channels: i64, body: impl FnOnce(&BatchNorm<'_>) -> T) -> T {
         let each = |f: fn(i64) -> f64| floats(&[channels], &(0..channels).map(f).collect::<Vec<_>>());
         let (scale, bias, mean, variance) =
@@ -124,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn conv_by_its_first_dimension() {
+    fn conv_scales_first_dimension() {
         let weights = floats(&[2, 1, 2], &[1.0, 2.0, 3.0, 4.0]);
         let folded = with_norm(2, |norm| fold_into_conv(&weights, Some(&floats(&[2], &[5.0, 6.0])), norm)).unwrap();
         assert_eq!(folded.weights, floats(&[2, 1, 2], &[2.0, 4.0, 9.0, 12.0]));
@@ -134,8 +141,8 @@ mod tests {
     }
 
     #[test]
-    fn conv_transpose_by_group_and_second_dimension() {
-        // Four input channels in two groups, three output channels a group.
+    fn conv_transpose_scales_group_and_second_dimension() {
+        // Four input channels in two groups, three output channels per group.
         let weights = floats(&[4, 3, 1], &[1.0; 12]);
         let folded = with_norm(6, |norm| fold_into_conv_transpose(&weights, None, 2, norm)).unwrap();
         let expected = [2.0, 3.0, 4.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 5.0, 6.0, 7.0];
@@ -144,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn narrow_weights_stay_narrow() {
+    fn weight_type_is_preserved() {
         let weights = Tensor::from_floats(DType::F16, vec![1, 1], &[0.1]).unwrap();
         let folded = with_norm(1, |norm| fold_into_conv(&weights, None, norm)).unwrap();
         assert_eq!((folded.weights.dtype(), folded.bias.dtype()), (DType::F16, DType::F16));
@@ -152,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_an_error() {
+    fn mismatched_constants_are_errors() {
         let message = |weights: &Tensor, channels| {
             with_norm(channels, |norm| fold_into_conv(weights, None, norm)).unwrap_err().to_string()
         };
@@ -162,7 +169,7 @@ mod tests {
         assert_eq!(message(&floats(&[], &[1.0]), 1), "the weights have no dimensions");
         let weights = floats(&[3, 2, 1], &[1.0; 6]);
         let error = with_norm(4, |norm| fold_into_conv_transpose(&weights, None, 2, norm)).unwrap_err();
-        assert_eq!(error.to_string(), "3 input channels cannot be cut into 2 groups");
+        assert_eq!(error.to_string(), "3 input channels cannot be divided into 2 groups");
         let empty = floats(&[0, 2, 1], &[]);
         assert!(with_norm(2, |norm| fold_into_conv_transpose(&empty, None, 1, norm)).is_ok());
     }

@@ -1,38 +1,38 @@
 //! Changes of element type.
 
 use super::{
-    array::{Array, Numbers},
+    array::{Array, Decoded},
     partial,
     source::{Source, content},
 };
-use crate::{DType, Dim, Node, node::Content};
+use crate::{DType, Dim, Node, node::KnownElements};
 
-pub(super) fn cast(node: &Node<'_>, to: DType) -> Option<Content> {
+pub(super) fn cast(node: &Node<'_>, to: DType) -> Option<KnownElements> {
     let Some(tensor) = node.optional(0)?.tensor() else { return cast_partial(node, to) };
     if tensor.dtype() == to {
         return Source::constant(tensor).reshaped(tensor.dims().to_vec());
     }
-    // Types below a byte differ between implementations in what does not fit.
+    // Implementations differ in values that are out of range of types narrower than a byte.
     if to.is_int() && to.bits() < 8 {
         return None;
     }
-    let numbers = Numbers::of(tensor)?;
+    let numbers = Decoded::of(tensor)?;
     let result = match numbers {
-        Numbers::Ints(values) if to == DType::Bool => Numbers::Ints(values.map(|value| Some((value != 0).into()))?),
-        Numbers::Floats(values) if to == DType::Bool => Numbers::Ints(values.map(|value| Some((value != 0.0).into()))?),
-        Numbers::Ints(values) if to.is_float() => Numbers::Floats(to_floats(&values, to)?),
-        Numbers::Floats(values) if to.is_int() => Numbers::Ints(values.map(|value| truncate(value, to))?),
+        Decoded::Ints(values) if to == DType::Bool => Decoded::Ints(values.map(|value| Some((value != 0).into()))?),
+        Decoded::Floats(values) if to == DType::Bool => Decoded::Ints(values.map(|value| Some((value != 0.0).into()))?),
+        Decoded::Ints(values) if to.is_float() => Decoded::Floats(to_floats(&values, to)?),
+        Decoded::Floats(values) if to.is_int() => Decoded::Ints(values.map(|value| truncate(value, to))?),
         same => same,
     };
     result.content(to)
 }
 
-/// Narrow types are reached through `f32`; going through `f64` would round twice.
+/// Converts integers to floats. `f32` and narrower types are rounded from `f32`: rounding from `f64` would round twice.
 fn to_floats(values: &Array<i64>, to: DType) -> Option<Array<f64>> {
     values.map(|value| Some(if to == DType::F64 { value as f64 } else { f64::from(value as f32) }))
 }
 
-/// The integral part. What does not fit, and what is not a number, is undefined: those are left to the target.
+/// Returns the integral part; `None` for NaN and values out of range, whose result is undefined and depends on the target.
 fn truncate(value: f64, to: DType) -> Option<i64> {
     let value = value.trunc();
     let bits = to.bits().min(63) as i32;
@@ -45,7 +45,7 @@ fn truncate(value: f64, to: DType) -> Option<i64> {
     (low <= value && value < high).then_some(value as i64)
 }
 
-fn cast_partial(node: &Node<'_>, to: DType) -> Option<Content> {
+fn cast_partial(node: &Node<'_>, to: DType) -> Option<KnownElements> {
     if !matches!(to, DType::I64 | DType::I32) {
         return None;
     }

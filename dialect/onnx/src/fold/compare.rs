@@ -1,12 +1,12 @@
-//! Comparisons, and the choice that depends on them.
+//! Comparisons and `Where`.
 
 use super::{
-    array::{Numbers, constant, int_array},
+    array::{Decoded, constant, int_array},
     partial,
-    source::{Source, mix},
-    walk::{Walk, broadcast},
+    source::{Source, assemble},
+    walk::{StridedOffsets, broadcast},
 };
-use crate::{DType, Node, Op, node::Content};
+use crate::{DType, Node, Op, node::KnownElements};
 use std::cmp::Ordering;
 
 fn holds(op: Op, order: Ordering) -> bool {
@@ -19,33 +19,33 @@ fn holds(op: Op, order: Ordering) -> bool {
     }
 }
 
-pub(super) fn compare(node: &Node<'_>) -> Option<Content> {
+pub(super) fn compare(node: &Node<'_>) -> Option<KnownElements> {
     let (Some(a), Some(b)) = (constant(node, 0), constant(node, 1)) else {
         return partial::compare(node, |order| holds(node.op, order));
     };
     if a.dtype() != b.dtype() {
         return None;
     }
-    let result = match (Numbers::of(a)?, Numbers::of(b)?) {
-        (Numbers::Ints(a), Numbers::Ints(b)) => a.zip(&b, |a, b| Some(holds(node.op, a.cmp(&b)).into())),
-        (Numbers::Floats(a), Numbers::Floats(b)) => {
-            // Nothing holds for what is not a number.
+    let result = match (Decoded::of(a)?, Decoded::of(b)?) {
+        (Decoded::Ints(a), Decoded::Ints(b)) => a.zip(&b, |a, b| Some(holds(node.op, a.cmp(&b)).into())),
+        (Decoded::Floats(a), Decoded::Floats(b)) => {
+            // Comparisons with NaN are false.
             a.zip(&b, |a, b| Some(a.partial_cmp(&b).is_some_and(|order| holds(node.op, order)).into()))
         }
         _ => return None,
     };
-    Numbers::Ints(result?).content(DType::Bool)
+    Decoded::Ints(result?).content(DType::Bool)
 }
 
-pub(super) fn where_(node: &Node<'_>) -> Option<Content> {
+pub(super) fn where_(node: &Node<'_>) -> Option<KnownElements> {
     let condition = int_array(node, 0)?;
     let then = Source::of_value_or_unknown(node.optional(1)?)?;
     let otherwise = Source::of_value_or_unknown(node.optional(2)?)?;
     let dims = broadcast(&broadcast(&condition.dims, &then.dims)?, &otherwise.dims)?;
-    let walk = |from: &[i64]| Walk::broadcast(from, &dims);
+    let walk = |from: &[i64]| StridedOffsets::broadcast(from, &dims);
     let picks = walk(&condition.dims)?.zip(walk(&then.dims)?.zip(walk(&otherwise.dims)?));
     let picks = picks.map(|(c, (t, o))| if condition.data.get(c).is_some_and(|&c| c != 0) { (0, t) } else { (1, o) });
-    mix(&[then, otherwise], dims.clone(), picks)
+    assemble(&[then, otherwise], dims.clone(), picks)
 }
 
 #[cfg(test)]

@@ -4,14 +4,14 @@ use super::{
     array::{index, int_array},
     bounded,
     source::Source,
-    walk::{Walk, strides},
+    walk::{StridedOffsets, strides},
 };
 use crate::{
     Node,
-    node::{Content, normalize_axis},
+    node::{KnownElements, normalize_axis},
 };
 
-pub(super) fn gather(node: &Node<'_>) -> Option<Content> {
+pub(super) fn gather(node: &Node<'_>) -> Option<KnownElements> {
     let data = Source::of(node, 0)?;
     let indices = int_array(node, 1)?;
     let axis = normalize_axis(node.int_or("axis", 0).ok()?, data.rank()).ok()?;
@@ -23,7 +23,7 @@ pub(super) fn gather(node: &Node<'_>) -> Option<Content> {
     let chosen = indices.data.iter().map(|&i| index(i, data.dims[axis]).map(|i| i as usize));
     let chosen: Vec<_> = chosen.collect::<Option<_>>()?;
     let chosen = &chosen;
-    // Nothing is empty here, so these are factors of the result's count or of the data's.
+    // No dimension is zero, so these products divide the number of elements of the result or of the data: no overflow.
     let inner: usize = inner.iter().product::<i64>() as usize;
     let block = data.dims[axis] as usize * inner;
     let outer: usize = outer.iter().product::<i64>() as usize;
@@ -32,7 +32,7 @@ pub(super) fn gather(node: &Node<'_>) -> Option<Content> {
     data.take(dims, picks)
 }
 
-pub(super) fn gather_elements(node: &Node<'_>) -> Option<Content> {
+pub(super) fn gather_elements(node: &Node<'_>) -> Option<KnownElements> {
     let data = Source::of(node, 0)?;
     let indices = int_array(node, 1)?;
     let axis = normalize_axis(node.int_or("axis", 0).ok()?, data.rank()).ok()?;
@@ -40,7 +40,7 @@ pub(super) fn gather_elements(node: &Node<'_>) -> Option<Content> {
     data.take(indices.dims, picks.into_iter())
 }
 
-/// Where in a tensor each of `indices` points, that replaces the coordinate along `axis` by its value.
+/// Returns the offset of each of `indices`, which replaces the coordinate along `axis` by its value.
 pub(super) fn element_offsets(dims: &[i64], shape: &[i64], indices: &[i64], axis: usize) -> Option<Vec<usize>> {
     let fits = shape.len() == dims.len() && (0..dims.len()).all(|i| i == axis || shape[i] <= dims[i]);
     if !fits {
@@ -48,11 +48,11 @@ pub(super) fn element_offsets(dims: &[i64], shape: &[i64], indices: &[i64], axis
     }
     let mut steps = strides(dims);
     let stride = std::mem::replace(&mut steps[axis], 0) as usize;
-    let offsets = Walk::new(shape, &steps, 0)?.zip(indices);
+    let offsets = StridedOffsets::new(shape, &steps, 0)?.zip(indices);
     offsets.map(|(offset, &i)| Some(offset.wrapping_add(stride.wrapping_mul(index(i, dims[axis])? as usize)))).collect()
 }
 
-pub(super) fn gather_nd(node: &Node<'_>) -> Option<Content> {
+pub(super) fn gather_nd(node: &Node<'_>) -> Option<KnownElements> {
     let data = Source::of(node, 0)?;
     let indices = int_array(node, 1)?;
     let batch = usize::try_from(node.int_or("batch_dims", 0).ok()?).ok()?;
@@ -80,7 +80,7 @@ pub(super) fn gather_nd(node: &Node<'_>) -> Option<Content> {
     data.take(dims, offsets.into_iter().flat_map(|offset| (0..inner).map(move |e| offset.wrapping_add(e))))
 }
 
-/// The offset of an element or block whose leading coordinates are given.
+/// Returns the offset of the element or block with these leading coordinates.
 pub(super) fn tuple_offset(coordinates: &[i64], dims: &[i64], strides: &[isize]) -> Option<usize> {
     let mut offset = 0usize;
     for ((&i, &size), &stride) in coordinates.iter().zip(dims).zip(strides) {

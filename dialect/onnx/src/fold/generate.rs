@@ -1,24 +1,24 @@
-//! Operators that make tensors from shapes and attributes.
+//! Operators that create tensors from shapes and attributes.
 
 use super::{
     MAX_ELEMENTS,
-    array::{Array, Numbers, constant, ints},
+    array::{Array, Decoded, constant, ints},
     bounded,
     source::{Source, content},
-    walk::{Walk, strides},
+    walk::{StridedOffsets, strides},
 };
 use crate::{
     DType, Dim, Node, Tensor,
-    node::{Content, normalize_axis},
+    node::{KnownElements, normalize_axis},
     shape::product,
 };
 
-/// The shape of an operand, if it is one: a file may state negative sizes.
+/// Returns the shape of operand 0 if it is valid: a model file may contain negative sizes.
 fn dims_of<'a>(node: &Node<'a>) -> Option<&'a [Dim]> {
     node.shape(0).ok()?.filter(|dims| !dims.iter().any(|dim| matches!(dim, Dim::Known(..0))))
 }
 
-pub(super) fn shape(node: &Node<'_>) -> Option<Content> {
+pub(super) fn shape(node: &Node<'_>) -> Option<KnownElements> {
     let dims = dims_of(node)?;
     let rank = dims.len() as i64;
     let clamped = |axis: i64| (if axis < 0 { axis.saturating_add(rank) } else { axis }).clamp(0, rank) as usize;
@@ -28,12 +28,12 @@ pub(super) fn shape(node: &Node<'_>) -> Option<Content> {
     content(DType::I64, vec![dims.len() as i64], dims.to_vec())
 }
 
-pub(super) fn size(node: &Node<'_>) -> Option<Content> {
+pub(super) fn size(node: &Node<'_>) -> Option<KnownElements> {
     content(DType::I64, vec![], vec![product(dims_of(node)?)])
 }
 
-/// Shares the attribute's buffer, so its size does not matter.
-pub(super) fn constant_op(node: &Node<'_>) -> Option<Content> {
+/// Evaluates `Constant`. The result shares the attribute's buffer, so its size is not limited.
+pub(super) fn constant_op(node: &Node<'_>) -> Option<KnownElements> {
     let to_f64 = |values: &[f32]| values.iter().copied().map(f64::from).collect::<Vec<_>>();
     let tensor = if let Some(tensor) = node.tensor("value").ok()? {
         Some(tensor.clone())
@@ -48,10 +48,10 @@ pub(super) fn constant_op(node: &Node<'_>) -> Option<Content> {
     } else {
         None
     };
-    tensor.map(Content::Constant)
+    tensor.map(KnownElements::Constant)
 }
 
-pub(super) fn constant_of_shape(node: &Node<'_>) -> Option<Content> {
+pub(super) fn constant_of_shape(node: &Node<'_>) -> Option<KnownElements> {
     let dims = ints(node, 0)?;
     let default = Tensor::scalar_f32(0.0);
     let value = node.tensor("value").ok()?.unwrap_or(&default);
@@ -62,7 +62,7 @@ pub(super) fn constant_of_shape(node: &Node<'_>) -> Option<Content> {
     Source::constant(value).take(dims, std::iter::repeat_n(0, count))
 }
 
-pub(super) fn eye_like(node: &Node<'_>) -> Option<Content> {
+pub(super) fn eye_like(node: &Node<'_>) -> Option<KnownElements> {
     let &[Dim::Known(rows), Dim::Known(columns)] = dims_of(node)? else { return None };
     let dims = vec![rows, columns];
     let dtype = match node.dtype_attr("dtype").ok()? {
@@ -77,48 +77,48 @@ pub(super) fn eye_like(node: &Node<'_>) -> Option<Content> {
         }
         _ => Tensor::from_ints(dtype, dims, &ones),
     }
-    .map(Content::Constant)
+    .map(KnownElements::Constant)
 }
 
-/// One column of coordinates for each element that is not zero.
-pub(super) fn non_zero(node: &Node<'_>) -> Option<Content> {
+/// Evaluates `NonZero`: one column of coordinates for each nonzero element.
+pub(super) fn non_zero(node: &Node<'_>) -> Option<KnownElements> {
     let tensor = constant(node, 0)?;
-    // A scalar has no coordinates, and versions of numpy disagree on what that means.
+    // A scalar has no coordinates, and versions of numpy disagree on the result.
     let rank = Some(tensor.dims().len()).filter(|&rank| rank > 0)?;
-    let found: Vec<usize> = match Numbers::of(tensor)? {
-        Numbers::Ints(values) => positions(&values.data, |value| value != 0),
-        Numbers::Floats(values) => positions(&values.data, |value| value != 0.0),
+    let found: Vec<usize> = match Decoded::of(tensor)? {
+        Decoded::Ints(values) => positions(&values.data, |value| value != 0),
+        Decoded::Floats(values) => positions(&values.data, |value| value != 0.0),
     };
     if rank.checked_mul(found.len())? > MAX_ELEMENTS {
         return None;
     }
     let mut coordinates = Vec::with_capacity(rank * found.len());
-    // An empty tensor, whose strides may be anything, has nothing found.
+    // An empty tensor, whose strides may be zero, has no nonzero elements.
     for (stride, &size) in strides(tensor.dims()).into_iter().zip(tensor.dims()) {
         coordinates.extend(found.iter().map(|&offset| offset as i64 / stride as i64 % size));
     }
-    Tensor::from_ints(DType::I64, vec![rank as i64, found.len() as i64], &coordinates).map(Content::Constant)
+    Tensor::from_ints(DType::I64, vec![rank as i64, found.len() as i64], &coordinates).map(KnownElements::Constant)
 }
 
 fn positions<T: Copy>(values: &[T], wanted: impl Fn(T) -> bool) -> Vec<usize> {
     values.iter().enumerate().filter(|&(_, &value)| wanted(value)).map(|(i, _)| i).collect()
 }
 
-/// The integers of an operand that may have any type of number. `None` if one is no whole number.
-fn whole_array(node: &Node<'_>, index: usize) -> Option<Array<i64>> {
+/// Returns the elements of a constant operand of any numeric type. `None` if one is not integral.
+fn integral_array(node: &Node<'_>, index: usize) -> Option<Array<i64>> {
     const LARGEST: f64 = 9e15;
-    match Numbers::of(constant(node, index)?)? {
-        Numbers::Ints(values) => Some(values),
-        Numbers::Floats(values) => {
+    match Decoded::of(constant(node, index)?)? {
+        Decoded::Ints(values) => Some(values),
+        Decoded::Floats(values) => {
             values.map(|value| (value.fract() == 0.0 && value.abs() < LARGEST).then_some(value as i64))
         }
     }
 }
 
-/// Indices and depth may be floating-point numbers.
-pub(super) fn one_hot(node: &Node<'_>) -> Option<Content> {
-    let indices = whole_array(node, 0)?;
-    let depth = match whole_array(node, 1)?.data[..] {
+/// Evaluates `OneHot`. Indices and depth may be floating-point numbers.
+pub(super) fn one_hot(node: &Node<'_>) -> Option<KnownElements> {
+    let indices = integral_array(node, 0)?;
+    let depth = match integral_array(node, 1)?.data[..] {
         [depth] if depth > 0 => depth,
         _ => return None,
     };
@@ -134,7 +134,7 @@ pub(super) fn one_hot(node: &Node<'_>) -> Option<Content> {
     index_steps.insert(axis, 0);
     let mut class_steps = vec![0; rank];
     class_steps[axis] = 1;
-    let picks = Walk::new(&dims, &index_steps, 0)?.zip(Walk::new(&dims, &class_steps, 0)?);
+    let picks = StridedOffsets::new(&dims, &index_steps, 0)?.zip(StridedOffsets::new(&dims, &class_steps, 0)?);
     let picks = picks.map(|(offset, class)| {
         let index = indices.data.get(offset).and_then(|&i| super::array::index(i, depth));
         usize::from(index == Some(class as i64))

@@ -1,23 +1,23 @@
-//! Operators that rearrange elements without selecting any.
+//! Operators that rearrange or repeat elements without selecting by index.
 
 use super::{
     array::{axes, ints, optional_ints},
     bounded,
-    source::{Source, mix},
-    walk::{Walk, broadcast, strides},
+    source::{Source, assemble},
+    walk::{StridedOffsets, broadcast, strides},
 };
 use crate::{
     Node,
-    node::{Content, normalize_axis},
+    node::{KnownElements, normalize_axis},
     tensor::count_of,
 };
 
-pub(super) fn identity(node: &Node<'_>) -> Option<Content> {
+pub(super) fn identity(node: &Node<'_>) -> Option<KnownElements> {
     let data = Source::of(node, 0)?;
     data.reshaped(data.dims.to_vec())
 }
 
-pub(super) fn reshape(node: &Node<'_>) -> Option<Content> {
+pub(super) fn reshape(node: &Node<'_>) -> Option<KnownElements> {
     let data = Source::of(node, 0)?;
     let mut dims = ints(node, 1)?;
     let allow_zero = node.flag("allowzero", false).ok()?;
@@ -41,18 +41,18 @@ pub(super) fn reshape(node: &Node<'_>) -> Option<Content> {
     data.reshaped(dims)
 }
 
-pub(super) fn flatten(node: &Node<'_>) -> Option<Content> {
+pub(super) fn flatten(node: &Node<'_>) -> Option<KnownElements> {
     let data = Source::of(node, 0)?;
     let axis = node.int_or("axis", 1).ok()?;
     let rank = data.rank();
-    // The axis may be the rank itself: it separates axes rather than naming one.
+    // The axis may equal the rank: it is a position between axes.
     let axis = if axis == rank as i64 { rank } else { normalize_axis(axis, rank).ok()? };
     let (outer, inner) = data.dims.split_at(axis);
     let dims = [outer, inner].map(|dims| i64::try_from(count_of(dims)?).ok());
     data.reshaped(vec![dims[0]?, dims[1]?])
 }
 
-pub(super) fn squeeze(node: &Node<'_>) -> Option<Content> {
+pub(super) fn squeeze(node: &Node<'_>) -> Option<KnownElements> {
     let data = Source::of(node, 0)?;
     let Some(named) = optional_ints(node, 1)? else {
         return data.reshaped(data.dims.iter().copied().filter(|&dim| dim != 1).collect());
@@ -64,7 +64,7 @@ pub(super) fn squeeze(node: &Node<'_>) -> Option<Content> {
     data.reshaped((0..data.rank()).filter(|axis| !axes.contains(axis)).map(|axis| data.dims[axis]).collect())
 }
 
-pub(super) fn unsqueeze(node: &Node<'_>) -> Option<Content> {
+pub(super) fn unsqueeze(node: &Node<'_>) -> Option<KnownElements> {
     let data = Source::of(node, 0)?;
     let named = ints(node, 1)?;
     let rank = data.rank() + named.len();
@@ -74,7 +74,7 @@ pub(super) fn unsqueeze(node: &Node<'_>) -> Option<Content> {
     data.reshaped(dims.collect::<Option<_>>()?)
 }
 
-pub(super) fn transpose(node: &Node<'_>) -> Option<Content> {
+pub(super) fn transpose(node: &Node<'_>) -> Option<KnownElements> {
     let data = Source::of(node, 0)?;
     let perm = match node.ints("perm").ok()? {
         Some(perm) if perm.len() == data.rank() => axes(perm, data.rank())?,
@@ -84,18 +84,18 @@ pub(super) fn transpose(node: &Node<'_>) -> Option<Content> {
     let steps = strides(&data.dims);
     let dims: Vec<_> = perm.iter().map(|&axis| data.dims[axis]).collect();
     let steps: Vec<_> = perm.iter().map(|&axis| steps[axis]).collect();
-    let walk = Walk::new(&dims, &steps, 0)?;
+    let walk = StridedOffsets::new(&dims, &steps, 0)?;
     data.take(dims, walk)
 }
 
-pub(super) fn expand(node: &Node<'_>) -> Option<Content> {
+pub(super) fn expand(node: &Node<'_>) -> Option<KnownElements> {
     let data = Source::of(node, 0)?;
     let dims = broadcast(&data.dims, &ints(node, 1)?)?;
-    let walk = Walk::broadcast(&data.dims, &dims)?;
+    let walk = StridedOffsets::broadcast(&data.dims, &dims)?;
     data.take(dims, walk)
 }
 
-pub(super) fn tile(node: &Node<'_>) -> Option<Content> {
+pub(super) fn tile(node: &Node<'_>) -> Option<KnownElements> {
     let data = Source::of(node, 0)?;
     let repeats = ints(node, 1)?;
     if repeats.len() != data.rank() || repeats.iter().any(|&times| times < 0) {
@@ -103,14 +103,14 @@ pub(super) fn tile(node: &Node<'_>) -> Option<Content> {
     }
     let dims: Vec<_> =
         data.dims.iter().zip(&repeats).map(|(&dim, &times)| dim.checked_mul(times)).collect::<Option<_>>()?;
-    // Each axis is two: the repetitions, which do not move, and the elements.
+    // Each axis becomes two: repetitions, with stride 0, and elements.
     let split: Vec<_> = data.dims.iter().zip(&repeats).flat_map(|(&dim, &times)| [times, dim]).collect();
     let steps: Vec<_> = strides(&data.dims).into_iter().flat_map(|stride| [0, stride]).collect();
-    let walk = Walk::new(&split, &steps, 0)?;
+    let walk = StridedOffsets::new(&split, &steps, 0)?;
     data.take(dims, walk)
 }
 
-pub(super) fn concat(node: &Node<'_>) -> Option<Content> {
+pub(super) fn concat(node: &Node<'_>) -> Option<KnownElements> {
     let values = node.inputs.iter().map(|value| Source::of_value_or_unknown((*value)?));
     let sources: Vec<_> = values.collect::<Option<_>>()?;
     let first = sources.first()?;
@@ -124,18 +124,18 @@ pub(super) fn concat(node: &Node<'_>) -> Option<Content> {
         dims[axis] = dims[axis].checked_add(source.dims[axis])?;
     }
     if bounded(&dims)? == 0 {
-        return mix(&sources, dims, std::iter::empty());
+        return assemble(&sources, dims, std::iter::empty());
     }
     let outer = count_of(&dims[..axis])? as usize;
     let inner = count_of(&dims[axis + 1..])? as usize;
     let chunks = sources.iter().map(|source| source.dims[axis] as usize * inner).enumerate();
-    // Empty operands are dropped first, so that the work is proportional to the result.
+    // Without empty operands the work is proportional to the size of the result.
     let chunks: Vec<_> = chunks.filter(|&(_, chunk)| chunk > 0).collect();
     let chunks = &chunks;
     let picks = (0..outer).flat_map(|o| {
         chunks.iter().flat_map(move |&(source, chunk)| (o * chunk..(o + 1) * chunk).map(move |i| (source, i)))
     });
-    mix(&sources, dims, picks)
+    assemble(&sources, dims, picks)
 }
 
 #[cfg(test)]

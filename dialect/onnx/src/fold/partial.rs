@@ -1,22 +1,22 @@
-//! Arithmetic on dimensions that are known, named or unknown.
+//! Arithmetic on dimensions that are known, symbolic or unknown.
 //!
-//! A named dimension is the size of some tensor, so it is not negative; an unknown element may be any integer.
+//! A symbolic dimension is the size of a tensor, so it is nonnegative; an unknown element may be any integer.
 
 use super::{
     arithmetic::int_op,
     array::Array,
     source::{Source, content},
 };
-use crate::{DType, Dim, Node, Op, node::Content};
+use crate::{DType, Dim, Node, Op, node::KnownElements};
 use std::cmp::Ordering;
 
-/// An operand that is or may be partly known, decoded.
+/// Decodes an operand to dimensions.
 pub(super) fn decode(source: &Source<'_>) -> Option<Array<Dim>> {
     Some(Array { dims: source.dims.to_vec(), data: source.to_dims()?.into_owned() })
 }
 
-/// A binary operator, applied from the left where it has more operands.
-pub(super) fn binary(node: &Node<'_>, op: Op) -> Option<Content> {
+/// Evaluates a binary operator; variadic ones are applied from the left.
+pub(super) fn binary(node: &Node<'_>, op: Op) -> Option<KnownElements> {
     let first = Source::of_value_or_unknown(node.optional(0)?)?;
     let dtype = first.dtype;
     let mut result = decode(&first)?;
@@ -30,7 +30,7 @@ pub(super) fn binary(node: &Node<'_>, op: Op) -> Option<Content> {
     content(dtype, result.dims, result.data)
 }
 
-/// One element of the result of an operator, from those of its operands.
+/// Applies a binary operator to a pair of elements.
 pub(super) fn combine(op: Op, dtype: DType, a: Dim, b: Dim) -> Dim {
     match (op, a, b) {
         (_, Dim::Known(a), Dim::Known(b)) => {
@@ -47,13 +47,13 @@ pub(super) fn combine(op: Op, dtype: DType, a: Dim, b: Dim) -> Dim {
     }
 }
 
-/// An integer as one of the two types that may be partly known.
+/// Wraps an integer to `dtype`, which is `I32` or `I64`.
 pub(super) fn wrap(dtype: DType, value: i64) -> i64 {
     if dtype == DType::I32 { i64::from(value as i32) } else { value }
 }
 
-/// A unary operator.
-pub(super) fn unary(node: &Node<'_>, known: impl Fn(i64) -> i64) -> Option<Content> {
+/// Evaluates a unary operator; `known` evaluates it on known elements.
+pub(super) fn unary(node: &Node<'_>, known: impl Fn(i64) -> i64) -> Option<KnownElements> {
     let source = Source::of(node, 0)?;
     let dtype = source.dtype;
     let result = decode(&source)?.map(|element| {
@@ -66,8 +66,8 @@ pub(super) fn unary(node: &Node<'_>, known: impl Fn(i64) -> i64) -> Option<Conte
     content(dtype, result.dims, result.data)
 }
 
-/// A comparison, where it can be decided for every element.
-pub(super) fn compare(node: &Node<'_>, holds: impl Fn(Ordering) -> bool) -> Option<Content> {
+/// Evaluates a comparison if it can be decided for all elements.
+pub(super) fn compare(node: &Node<'_>, holds: impl Fn(Ordering) -> bool) -> Option<KnownElements> {
     let a = Source::of(node, 0)?;
     let b = Source::of(node, 1).filter(|b| b.dtype == a.dtype)?;
     let result = decode(&a)?.zip(&decode(&b)?, |a, b| order(a, b).map(|order| Dim::Known(holds(order).into())))?;

@@ -2,27 +2,27 @@
 
 use super::{
     MAX_ELEMENTS,
-    array::{Numbers, constant, rounded},
+    array::{Decoded, constant, rounded},
 };
-use crate::{DType, Node, Tensor, node::Content};
+use crate::{DType, Node, Tensor, node::KnownElements};
 
-pub(super) fn range(node: &Node<'_>) -> Option<Content> {
+pub(super) fn range(node: &Node<'_>) -> Option<KnownElements> {
     let operands = [constant(node, 0)?, constant(node, 1)?, constant(node, 2)?];
     let dtype = operands[0].dtype();
     if operands.iter().any(|operand| operand.dtype() != dtype || operand.count() != 1) {
         return None;
     }
     let [start, limit, delta] = operands;
-    match (Numbers::of(start)?, Numbers::of(limit)?, Numbers::of(delta)?) {
-        (Numbers::Ints(start), Numbers::Ints(limit), Numbers::Ints(delta)) if dtype != DType::Bool => {
+    match (Decoded::of(start)?, Decoded::of(limit)?, Decoded::of(delta)?) {
+        (Decoded::Ints(start), Decoded::Ints(limit), Decoded::Ints(delta)) if dtype != DType::Bool => {
             of_ints(dtype, *start.data.first()?, *limit.data.first()?, *delta.data.first()?)
         }
-        (Numbers::Floats(start), Numbers::Floats(limit), Numbers::Floats(delta)) => {
+        (Decoded::Floats(start), Decoded::Floats(limit), Decoded::Floats(delta)) => {
             of_floats(dtype, *start.data.first()?, *limit.data.first()?, *delta.data.first()?)
         }
         _ => None,
     }
-    .map(Content::Constant)
+    .map(KnownElements::Constant)
 }
 
 fn of_ints(dtype: DType, start: i64, limit: i64, delta: i64) -> Option<Tensor> {
@@ -39,8 +39,8 @@ fn of_ints(dtype: DType, start: i64, limit: i64, delta: i64) -> Option<Tensor> {
 
 fn of_floats(dtype: DType, start: f64, limit: f64, delta: f64) -> Option<Tensor> {
     let count = ((limit - start) / delta).ceil();
-    // In the type itself, as some compute it, the quotient may round to an integer: then it is for the target to say
-    // how many elements there are.
+    // Implementations that compute in the element type may round the quotient to another integer: not folded then, because
+    // the number of elements depends on the target.
     let narrow = rounded(dtype, rounded(dtype, limit - start) / delta).ceil();
     if delta == 0.0 || count.is_nan() || count.max(0.0) != narrow.max(0.0) || count > MAX_ELEMENTS as f64 {
         return None;
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn up_to_a_named_size() {
+    fn symbolic_limit() {
         let case = Case::new("Range").constant(ints(&[], &[0])).value(scalar_partial(N)).constant(ints(&[], &[1]));
         case.folds_to_nothing("int64[?]");
     }

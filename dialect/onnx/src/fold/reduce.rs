@@ -2,17 +2,17 @@
 
 use super::{
     arithmetic::{float_op, int_op, maximum, minimum},
-    array::{Array, Numbers, axes, constant, optional_ints},
+    array::{Array, Decoded, axes, constant, optional_ints},
     bounded, partial,
     source::{Source, content},
-    walk::{Lines, Walk, strides},
+    walk::{AxisLines, StridedOffsets, strides},
 };
 use crate::{
     DType, Dim, Node, Op, Tensor,
-    node::{Content, normalize_axis},
+    node::{KnownElements, normalize_axis},
 };
 
-/// The operator that a reduction repeats.
+/// Returns the binary operator that a reduction repeats.
 fn repeated(op: Op) -> Op {
     match op {
         Op::ReduceMax => Op::Max,
@@ -22,7 +22,7 @@ fn repeated(op: Op) -> Op {
     }
 }
 
-pub(super) fn reduce(node: &Node<'_>) -> Option<Content> {
+pub(super) fn reduce(node: &Node<'_>) -> Option<KnownElements> {
     let data = Source::of(node, 0)?;
     let named = optional_ints(node, 1)?.unwrap_or_default();
     let axes = match named[..] {
@@ -37,35 +37,35 @@ pub(super) fn reduce(node: &Node<'_>) -> Option<Content> {
     if dtype == DType::Bool && !matches!(op, Op::Max | Op::Min) {
         return None;
     }
-    let result = match Numbers::of(tensor)? {
-        Numbers::Ints(_) if node.op == Op::ReduceMean => return None,
-        Numbers::Ints(values) => {
+    let result = match Decoded::of(tensor)? {
+        Decoded::Ints(_) if node.op == Op::ReduceMean => return None,
+        Decoded::Ints(values) => {
             let identity = if op == Op::Mul { 1 } else { 0 };
             let result = accumulate(&values, &shape, identity, matches!(op, Op::Max | Op::Min), int_op(op)?)?;
-            Numbers::Ints(Array { dims: shape.dims, data: result })
+            Decoded::Ints(Array { dims: shape.dims, data: result })
         }
-        Numbers::Floats(values) => {
+        Decoded::Floats(values) => {
             let f = float_op(op)?;
             let identity = if op == Op::Mul { 1.0 } else { 0.0 };
             let first = matches!(op, Op::Max | Op::Min);
             let mut result = accumulate(&values, &shape, identity, first, |a, b| Some(f(a, b)))?;
             if node.op == Op::ReduceMean {
-                // Over nothing, this is zero by zero, as it should be.
+                // The mean of no elements is 0 / 0 = NaN, as in numpy.
                 result.iter_mut().for_each(|sum| *sum /= shape.size);
             }
-            Numbers::Floats(Array { dims: shape.dims, data: result })
+            Decoded::Floats(Array { dims: shape.dims, data: result })
         }
     };
     result.content(dtype)
 }
 
-/// Where a reduction puts its elements.
+/// Mapping of the elements of an operand to those of the reduced result.
 struct Reduced {
-    /// The shape of the result.
+    /// Shape of the result.
     dims: Vec<i64>,
-    /// The strides in the result of the operand's axes; those that are reduced do not move.
+    /// Strides in the result for the operand's axes; 0 for reduced axes.
     steps: Vec<isize>,
-    /// Elements that make one of the result.
+    /// Number of operand elements per result element.
     size: f64,
 }
 
@@ -84,8 +84,8 @@ impl Reduced {
     }
 }
 
-/// Accumulates every element into its place in the result. With `from_first` the first one takes the place of an
-/// identity, and a reduction over nothing has no result.
+/// Accumulates all elements into the result. With `from_first`, accumulation starts with the first element instead of
+/// `identity`, and a reduction of no elements returns `None`.
 fn accumulate<T: Copy>(
     values: &Array<T>,
     shape: &Reduced,
@@ -96,15 +96,15 @@ fn accumulate<T: Copy>(
     let count = bounded(&shape.dims)?;
     let mut result = vec![identity; count];
     let mut started = vec![!from_first; count];
-    for (target, &value) in Walk::new(&values.dims, &shape.steps, 0)?.zip(&values.data) {
+    for (target, &value) in StridedOffsets::new(&values.dims, &shape.steps, 0)?.zip(&values.data) {
         let element = result.get_mut(target)?;
         *element = if std::mem::replace(started.get_mut(target)?, true) { f(*element, value)? } else { value };
     }
     started.iter().all(|&started| started).then_some(result)
 }
 
-/// A reduction of a partly known list to one element.
-fn reduce_partial(node: &Node<'_>, data: &Source<'_>, shape: Reduced) -> Option<Content> {
+/// Reduces a partly known list to one element.
+fn reduce_partial(node: &Node<'_>, data: &Source<'_>, shape: Reduced) -> Option<KnownElements> {
     if node.op == Op::ReduceMean || shape.dims.iter().any(|&dim| dim != 1) {
         return None;
     }
@@ -113,21 +113,21 @@ fn reduce_partial(node: &Node<'_>, data: &Source<'_>, shape: Reduced) -> Option<
     content(data.dtype, shape.dims, vec![result.unwrap_or(Dim::Unknown)])
 }
 
-/// The position of the largest or smallest element along an axis.
-pub(super) fn arg(node: &Node<'_>) -> Option<Content> {
+/// Evaluates `ArgMax` and `ArgMin`.
+pub(super) fn arg(node: &Node<'_>) -> Option<KnownElements> {
     let tensor = constant(node, 0)?;
     let axis = normalize_axis(node.int_or("axis", 0).ok()?, tensor.dims().len()).ok()?;
-    let lines = Lines::new(tensor.dims(), axis)?;
+    let lines = AxisLines::new(tensor.dims(), axis)?;
     let last = node.flag("select_last_index", false).ok()?;
     let largest = node.op == Op::ArgMax;
-    let positions: Option<Vec<i64>> = match Numbers::of(tensor)? {
-        Numbers::Ints(values) => {
+    let positions: Option<Vec<i64>> = match Decoded::of(tensor)? {
+        Decoded::Ints(values) => {
             let better = |a: i64, b: i64| if largest { a > b } else { a < b };
             lines.starts().map(|start| best(&values.data, start, &lines, last, better)).collect()
         }
-        // What is not a number has no order, and implementations differ.
-        Numbers::Floats(values) if values.data.iter().any(|value| value.is_nan()) => None,
-        Numbers::Floats(values) => {
+        // Implementations differ in the order of NaN.
+        Decoded::Floats(values) if values.data.iter().any(|value| value.is_nan()) => None,
+        Decoded::Floats(values) => {
             let better = |a: f64, b: f64| a != b && (if largest { maximum(a, b) } else { minimum(a, b) }) == a;
             lines.starts().map(|start| best(&values.data, start, &lines, last, better)).collect()
         }
@@ -138,13 +138,13 @@ pub(super) fn arg(node: &Node<'_>) -> Option<Content> {
     } else {
         dims.remove(axis);
     }
-    Tensor::from_ints(DType::I64, dims, &positions?).map(Content::Constant)
+    Tensor::from_ints(DType::I64, dims, &positions?).map(KnownElements::Constant)
 }
 
 fn best<T: Copy + PartialEq>(
     values: &[T],
     start: usize,
-    lines: &Lines,
+    lines: &AxisLines,
     last: bool,
     better: impl Fn(T, T) -> bool,
 ) -> Option<i64> {

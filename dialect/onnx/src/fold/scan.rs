@@ -1,33 +1,39 @@
 //! `CumSum`.
 
 use super::{
-    array::{Numbers, constant, int, rounded},
-    walk::Lines,
+    array::{Decoded, constant, int, rounded},
+    walk::AxisLines,
 };
 use crate::{
     Node,
-    node::{Content, normalize_axis},
+    node::{KnownElements, normalize_axis},
 };
 
-pub(super) fn cum_sum(node: &Node<'_>) -> Option<Content> {
+pub(super) fn cum_sum(node: &Node<'_>) -> Option<KnownElements> {
     let tensor = constant(node, 0)?;
     let axis = normalize_axis(int(node, 1)?, tensor.dims().len()).ok()?;
     if tensor.count() == 0 {
-        return Some(Content::Constant(tensor.clone()));
+        return Some(KnownElements::Constant(tensor.clone()));
     }
-    let lines = Lines::new(tensor.dims(), axis)?;
+    let lines = AxisLines::new(tensor.dims(), axis)?;
     let exclusive = node.flag("exclusive", false).ok()?;
     let reverse = node.flag("reverse", false).ok()?;
     let dtype = tensor.dtype();
-    let mut numbers = Numbers::of(tensor)?;
+    let mut numbers = Decoded::of(tensor)?;
     match &mut numbers {
-        Numbers::Ints(values) => scan(&mut values.data, &lines, exclusive, reverse, i64::wrapping_add),
-        Numbers::Floats(values) => scan(&mut values.data, &lines, exclusive, reverse, |a, b| rounded(dtype, a + b)),
+        Decoded::Ints(values) => scan(&mut values.data, &lines, exclusive, reverse, i64::wrapping_add),
+        Decoded::Floats(values) => scan(&mut values.data, &lines, exclusive, reverse, |a, b| rounded(dtype, a + b)),
     }
     numbers.content(dtype)
 }
 
-fn scan<T: Copy + Default>(values: &mut [T], lines: &Lines, exclusive: bool, reverse: bool, add: impl Fn(T, T) -> T) {
+fn scan<T: Copy + Default>(
+    values: &mut [T],
+    lines: &AxisLines,
+    exclusive: bool,
+    reverse: bool,
+    add: impl Fn(T, T) -> T,
+) {
     for start in lines.starts() {
         let mut sum = T::default();
         for step in 0..lines.size {

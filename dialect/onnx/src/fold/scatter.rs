@@ -2,18 +2,18 @@
 
 use super::{
     arithmetic::{float_op, int_op},
-    array::{Array, Numbers, constant, int_array, rounded},
+    array::{Array, Decoded, constant, int_array, rounded},
     bounded,
     gather::{element_offsets, tuple_offset},
-    source::{Source, mix},
+    source::{Source, assemble},
     walk::strides,
 };
 use crate::{
     DType, Node, Op,
-    node::{Content, normalize_axis},
+    node::{KnownElements, normalize_axis},
 };
 
-pub(super) fn scatter_elements(node: &Node<'_>) -> Option<Content> {
+pub(super) fn scatter_elements(node: &Node<'_>) -> Option<KnownElements> {
     let data = Source::of(node, 0)?;
     bounded(&data.dims)?;
     let indices = int_array(node, 1)?;
@@ -22,7 +22,7 @@ pub(super) fn scatter_elements(node: &Node<'_>) -> Option<Content> {
     scatter(node, data, &indices.dims, &targets)
 }
 
-pub(super) fn scatter_nd(node: &Node<'_>) -> Option<Content> {
+pub(super) fn scatter_nd(node: &Node<'_>) -> Option<KnownElements> {
     let data = Source::of(node, 0)?;
     bounded(&data.dims)?;
     let indices = int_array(node, 1)?;
@@ -44,8 +44,8 @@ pub(super) fn scatter_nd(node: &Node<'_>) -> Option<Content> {
     scatter(node, data, &shape, &targets)
 }
 
-/// The data with the updates, which have this shape, at the targets. Later updates of an element win.
-fn scatter(node: &Node<'_>, data: Source<'_>, shape: &[i64], targets: &[usize]) -> Option<Content> {
+/// Writes the updates, which must have shape `shape`, to the target offsets. The last update of an element takes effect.
+fn scatter(node: &Node<'_>, data: Source<'_>, shape: &[i64], targets: &[usize]) -> Option<KnownElements> {
     let updates = Source::of(node, 2)?;
     if updates.dtype != data.dtype || &updates.dims[..] != shape {
         return None;
@@ -57,7 +57,7 @@ fn scatter(node: &Node<'_>, data: Source<'_>, shape: &[i64], targets: &[usize]) 
             for (update, &target) in targets.iter().enumerate() {
                 *picks.get_mut(target)? = (1, update);
             }
-            return mix(&[data, updates], dims, picks.into_iter());
+            return assemble(&[data, updates], dims, picks.into_iter());
         }
         "add" => Op::Add,
         "mul" => Op::Mul,
@@ -68,8 +68,8 @@ fn scatter(node: &Node<'_>, data: Source<'_>, shape: &[i64], targets: &[usize]) 
     accumulate(node, data.dtype, op, targets)
 }
 
-/// Scattering with a reduction, which is applied in the order of the updates and rounds each time.
-fn accumulate(node: &Node<'_>, dtype: DType, op: Op, targets: &[usize]) -> Option<Content> {
+/// Scatters with a reduction, which is applied in the order of the updates and rounds after each.
+fn accumulate(node: &Node<'_>, dtype: DType, op: Op, targets: &[usize]) -> Option<KnownElements> {
     fn run<T: Copy>(
         mut data: Array<T>,
         updates: &[T],
@@ -82,13 +82,13 @@ fn accumulate(node: &Node<'_>, dtype: DType, op: Op, targets: &[usize]) -> Optio
         }
         Some(data)
     }
-    let result = match (Numbers::of(constant(node, 0)?)?, Numbers::of(constant(node, 2)?)?) {
-        (Numbers::Ints(data), Numbers::Ints(updates)) if dtype != DType::Bool => {
-            Numbers::Ints(run(data, &updates.data, targets, int_op(op)?)?)
+    let result = match (Decoded::of(constant(node, 0)?)?, Decoded::of(constant(node, 2)?)?) {
+        (Decoded::Ints(data), Decoded::Ints(updates)) if dtype != DType::Bool => {
+            Decoded::Ints(run(data, &updates.data, targets, int_op(op)?)?)
         }
-        (Numbers::Floats(data), Numbers::Floats(updates)) => {
+        (Decoded::Floats(data), Decoded::Floats(updates)) => {
             let f = float_op(op)?;
-            Numbers::Floats(run(data, &updates.data, targets, |a, b| Some(rounded(dtype, f(a, b))))?)
+            Decoded::Floats(run(data, &updates.data, targets, |a, b| Some(rounded(dtype, f(a, b))))?)
         }
         _ => return None,
     };

@@ -1,18 +1,18 @@
-//! Operators that cut rectangles out of tensors or put them into larger ones.
+//! Operators that extract rectangular regions of tensors or insert them into larger ones.
 
 use super::{
     array::{axes, int, ints, optional_ints},
     bounded,
-    source::{Source, mix},
-    walk::{Walk, strides},
+    source::{Source, assemble},
+    walk::{StridedOffsets, strides},
 };
 use crate::{
     Node, Tensor,
-    node::{Content, normalize_axis},
+    node::{KnownElements, normalize_axis},
     tensor::count_of,
 };
 
-pub(super) fn slice(node: &Node<'_>) -> Option<Content> {
+pub(super) fn slice(node: &Node<'_>) -> Option<KnownElements> {
     let data = Source::of(node, 0)?;
     let (starts, ends) = (ints(node, 1)?, ints(node, 2)?);
     let axes = match optional_ints(node, 3)? {
@@ -33,11 +33,11 @@ pub(super) fn slice(node: &Node<'_>) -> Option<Content> {
         offset = offset.wrapping_add(strides[axis].wrapping_mul(start as isize));
         strides[axis] = strides[axis].wrapping_mul(steps[i] as isize);
     }
-    let walk = Walk::new(&dims, &strides, offset)?;
+    let walk = StridedOffsets::new(&dims, &strides, offset)?;
     data.take(dims, walk)
 }
 
-/// The first index and the number of indices of a slice along one axis.
+/// Returns the first index and the number of indices of a slice along one axis.
 fn selection(size: i64, start: i64, end: i64, step: i64) -> Option<(i64, i64)> {
     let (size, step) = (i128::from(size), i128::from(step));
     let from_end = |index: i64| i128::from(index) + if index < 0 { size } else { 0 };
@@ -53,8 +53,8 @@ fn selection(size: i64, start: i64, end: i64, step: i64) -> Option<(i64, i64)> {
     Some((i64::try_from(start).ok()?, i64::try_from(count).ok()?))
 }
 
-/// The results of a `Split`, as many as the node has.
-pub(super) fn split(node: &Node<'_>, results: usize) -> Option<Vec<Option<Content>>> {
+/// Evaluates a `Split` with `results` results.
+pub(super) fn split(node: &Node<'_>, results: usize) -> Option<Vec<Option<KnownElements>>> {
     let data = Source::of(node, 0)?;
     let axis = normalize_axis(node.int_or("axis", 0).ok()?, data.rank()).ok()?;
     let sizes = match optional_ints(node, 1)? {
@@ -72,13 +72,13 @@ pub(super) fn split(node: &Node<'_>, results: usize) -> Option<Vec<Option<Conten
         start += size;
         let mut dims = data.dims.to_vec();
         dims[axis] = size;
-        let walk = Walk::new(&dims, &strides, offset)?;
+        let walk = StridedOffsets::new(&dims, &strides, offset)?;
         data.take(dims, walk)
     });
     Some(parts.collect())
 }
 
-/// Equal parts, of which the last may be smaller.
+/// Returns the sizes of equal parts; the last may be smaller.
 fn equal_parts(size: i64, parts: usize) -> Option<Vec<i64>> {
     let count = i64::try_from(parts).ok().filter(|&parts| parts > 0)?;
     let part = size / count + i64::from(size % count != 0);
@@ -90,13 +90,13 @@ fn equal_parts(size: i64, parts: usize) -> Option<Vec<i64>> {
     })
 }
 
-/// One zero of a tensor's type, which is all zero bits in every type.
+/// Returns a zero scalar of a tensor's type. Zero is all zero bits in every type.
 fn zero(like: &Source<'_>) -> Option<Tensor> {
     let bytes = vec![0u8; like.dtype.byte_len(1)? as usize];
     Tensor::new(like.dtype, vec![], bytes.into())
 }
 
-pub(super) fn pad(node: &Node<'_>) -> Option<Content> {
+pub(super) fn pad(node: &Node<'_>) -> Option<KnownElements> {
     let data = Source::of(node, 0)?;
     if node.str_or("mode", "constant").ok()? != "constant" {
         return None;
@@ -117,7 +117,7 @@ pub(super) fn pad(node: &Node<'_>) -> Option<Content> {
     if count_of(&fill.dims)? != 1 {
         return None;
     }
-    // What remains of the data (a negative pad removes), and where it starts there and in the result.
+    // The region of the data that is kept (negative pads remove elements), and its start in the data and in the result.
     let mut dims = data.dims.to_vec();
     let mut kept = data.dims.to_vec();
     let mut from = vec![0i64; data.rank()];
@@ -133,18 +133,18 @@ pub(super) fn pad(node: &Node<'_>) -> Option<Content> {
     for (target, source) in region(&dims, &kept, &to)?.zip(region(&data.dims, &kept, &from)?) {
         *picks.get_mut(target)? = (0, source);
     }
-    mix(&[data, fill], dims, picks.into_iter())
+    assemble(&[data, fill], dims, picks.into_iter())
 }
 
-/// The offsets of a rectangle of shape `part` that starts at `start` in a tensor.
-fn region(dims: &[i64], part: &[i64], start: &[i64]) -> Option<Walk> {
+/// Returns the offsets of the region of shape `part` that starts at `start` in a tensor of shape `dims`.
+fn region(dims: &[i64], part: &[i64], start: &[i64]) -> Option<StridedOffsets> {
     let strides = strides(dims);
     let offsets = strides.iter().zip(start).map(|(stride, &start)| stride.wrapping_mul(start as isize));
     let offset = offsets.fold(0isize, isize::wrapping_add);
-    Walk::new(part, &strides, offset)
+    StridedOffsets::new(part, &strides, offset)
 }
 
-pub(super) fn trilu(node: &Node<'_>) -> Option<Content> {
+pub(super) fn trilu(node: &Node<'_>) -> Option<KnownElements> {
     let data = Source::of(node, 0)?;
     let &[.., rows, columns] = &data.dims[..] else { return None };
     let diagonal = if node.optional(1).is_some() { int(node, 1)? } else { 0 };
@@ -156,7 +156,7 @@ pub(super) fn trilu(node: &Node<'_>) -> Option<Content> {
         if kept { (0, i) } else { (1, 0) }
     });
     let zero = zero(&data)?;
-    mix(&[data, Source::constant(&zero)], dims, picks)
+    assemble(&[data, Source::constant(&zero)], dims, picks)
 }
 
 #[cfg(test)]
@@ -165,7 +165,7 @@ mod tests {
     use crate::{
         DType, Tensor,
         infer::testing::{Case, parse},
-        node::Content,
+        node::KnownElements,
     };
 
     fn sliced(values: &[i64], start: i64, end: i64, step: i64) -> Case {
@@ -213,7 +213,7 @@ mod tests {
     #[test]
     fn split() {
         let ty = || parse("int64[*]");
-        let constant = |dims: &[i64], values: &[i64]| Some(Content::Constant(ints(dims, values)));
+        let constant = |dims: &[i64], values: &[i64]| Some(KnownElements::Constant(ints(dims, values)));
         let data = || Case::new("Split").constant(ints(&[2, 3], &[1, 2, 3, 4, 5, 6])).int("axis", 1);
         let parts = data().shape_input(&[1, 2]).all_folded_as(&[ty(), ty()]);
         assert_eq!(parts, [constant(&[2, 1], &[1, 4]), constant(&[2, 2], &[2, 3, 5, 6])]);
@@ -225,7 +225,7 @@ mod tests {
         assert!(data().shape_input(&[]).all_folded_as(&[]).is_empty());
         let shape = Case::new("Split").value(partial(&[N, 4.into()])).int("num_outputs", 2);
         let parts = shape.all_folded_as(&[parse("int64[1]"), parse("int64[1]")]);
-        assert_eq!(parts, [Some(Content::Partial(vec![N])), constant(&[1], &[4])]);
+        assert_eq!(parts, [Some(KnownElements::Partial(vec![N])), constant(&[1], &[4])]);
     }
 
     #[test]

@@ -1,10 +1,10 @@
-//! Data movement: results made of elements of operands, whatever the elements are.
+//! Data movement: results composed of elements of operands, of any type.
 
 use super::{MAX_ELEMENTS, MAX_PARTIAL, bounded, may_be_partial};
-use crate::{DType, Dim, Node, Tensor, Value, node::Content};
+use crate::{DType, Dim, Node, Tensor, Value, node::KnownElements};
 use std::borrow::Cow;
 
-/// A tensor that elements are taken from: a constant of any type and size, or partly known integers.
+/// Tensor from which elements are copied: a constant of any type and size, or partly known integers.
 pub(super) struct Source<'a> {
     pub(super) dtype: DType,
     pub(super) dims: Cow<'a, [i64]>,
@@ -17,15 +17,15 @@ enum Elements<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// An operand about whose elements something is known.
+    /// Returns an operand if some of its elements are known.
     pub(super) fn of(node: &Node<'a>, index: usize) -> Option<Self> {
         Self::of_value(node.optional(index)?)
     }
 
     pub(super) fn of_value(value: &'a Value) -> Option<Self> {
         match value.content.as_ref()? {
-            Content::Constant(tensor) => Some(Self::constant(tensor)),
-            Content::Partial(elements) => {
+            KnownElements::Constant(tensor) => Some(Self::constant(tensor)),
+            KnownElements::Partial(elements) => {
                 let fits = match value.ty.shape.as_deref()? {
                     [] => elements.len() == 1,
                     [size] => size.known().is_none_or(|size| size == elements.len() as i64),
@@ -36,8 +36,8 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// As `of_value`; a short list of integers about which nothing is known is one of unknown elements, so that the
-    /// known neighbours of a computed dimension are not lost.
+    /// Returns a value like `of_value`. A short list of integers without known elements becomes a list of unknown dimensions, so
+    /// that known elements next to it in a shape are preserved.
     pub(super) fn of_value_or_unknown(value: &'a Value) -> Option<Self> {
         if value.content.is_some() {
             return Self::of_value(value);
@@ -64,7 +64,7 @@ impl<'a> Source<'a> {
         self.dims.len()
     }
 
-    /// The elements as far as they are known. `None` for constants that are no integers or too many.
+    /// Returns the elements, some of which may be unknown. `None` for constants that are not integers or too large.
     pub(super) fn to_dims(&self) -> Option<Cow<'_, [Dim]>> {
         match &self.elements {
             Elements::Dims(elements) => Some(Cow::Borrowed(elements)),
@@ -75,29 +75,29 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// The same elements under another shape of the same count.
-    pub(super) fn reshaped(&self, dims: Vec<i64>) -> Option<Content> {
+    /// Returns the same elements with another shape of the same size.
+    pub(super) fn reshaped(&self, dims: Vec<i64>) -> Option<KnownElements> {
         let count = bounded(&dims)?;
         match &self.elements {
-            Elements::Tensor(tensor) => tensor.reshaped(dims).map(Content::Constant),
+            Elements::Tensor(tensor) => tensor.reshaped(dims).map(KnownElements::Constant),
             Elements::Dims(elements) if elements.len() == count => content(self.dtype, dims, elements.to_vec()),
             Elements::Dims(_) => None,
         }
     }
 
-    /// A result of these elements. `None` if one of them is not there.
-    pub(super) fn take(&self, dims: Vec<i64>, picks: impl Iterator<Item = usize>) -> Option<Content> {
-        mix(std::slice::from_ref(self), dims, picks.map(|index| (0, index)))
+    /// Returns a tensor of shape `dims` with the elements at the offsets `picks`. `None` if one is out of range.
+    pub(super) fn take(&self, dims: Vec<i64>, picks: impl Iterator<Item = usize>) -> Option<KnownElements> {
+        assemble(std::slice::from_ref(self), dims, picks.map(|index| (0, index)))
     }
 }
 
-/// A result whose elements are each an element of one of the sources. `None` if one of them is not there or the sources
+/// Returns a tensor of shape `dims` with elements given by (source, offset). `None` if one is out of range or the sources
 /// differ in type.
-pub(super) fn mix(
+pub(super) fn assemble(
     sources: &[Source<'_>],
     dims: Vec<i64>,
     picks: impl Iterator<Item = (usize, usize)>,
-) -> Option<Content> {
+) -> Option<KnownElements> {
     let count = bounded(&dims)?;
     let dtype = sources.first()?.dtype;
     if sources.iter().any(|source| source.dtype != dtype) {
@@ -106,7 +106,7 @@ pub(super) fn mix(
     let tensors: Option<Vec<&Tensor>> = sources.iter().map(Source::tensor).collect();
     if let Some(tensors) = tensors {
         let bytes = copy(&tensors, dtype.bits() as usize, count, picks)?;
-        return Tensor::new(dtype, dims, bytes.into()).map(Content::Constant);
+        return Tensor::new(dtype, dims, bytes.into()).map(KnownElements::Constant);
     }
     let elements: Vec<_> = sources.iter().map(Source::to_dims).collect::<Option<_>>()?;
     let picked: Option<Vec<_>> = picks.map(|(source, index)| elements.get(source)?.get(index).copied()).collect();
@@ -122,7 +122,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// The bytes of a dense tensor of `count` elements from other tensors of the same type.
+/// Returns the bytes of a dense tensor of `count` elements, copied from tensors of the same type.
 fn copy(
     tensors: &[&Tensor],
     bits: usize,
@@ -136,12 +136,12 @@ fn copy(
         32 => copy_wide::<4>(tensors, count, picks),
         64 => copy_wide::<8>(tensors, count, picks),
         128 => copy_wide::<16>(tensors, count, picks),
-        // Strings have no width, and elements of six bits straddle bytes.
+        // Strings have no fixed width, and elements of six bits straddle bytes.
         _ => None,
     }
 }
 
-/// As `copy`, for types of some bytes.
+/// Implements `copy` for types of `WIDTH` bytes.
 fn copy_wide<const WIDTH: usize>(
     tensors: &[&Tensor],
     count: usize,
@@ -155,7 +155,7 @@ fn copy_wide<const WIDTH: usize>(
     Some(bytes)
 }
 
-/// As `copy`, for types several of which fill a byte.
+/// Implements `copy` for types narrower than a byte.
 fn copy_packed(
     tensors: &[&Tensor],
     bits: usize,
@@ -175,18 +175,18 @@ fn copy_packed(
     Some(bytes)
 }
 
-/// What is known of integers: a constant where all of them are, nothing where none is.
-pub(super) fn content(dtype: DType, dims: Vec<i64>, elements: Vec<Dim>) -> Option<Content> {
+/// Returns the content of an integer tensor: constant if all elements are known, `None` if none is.
+pub(super) fn content(dtype: DType, dims: Vec<i64>, elements: Vec<Dim>) -> Option<KnownElements> {
     if bounded(&dims)? != elements.len() {
         return None;
     }
     let known: Option<Vec<i64>> = elements.iter().map(|element| element.known()).collect();
     if let Some(known) = known {
-        return Tensor::from_ints(dtype, dims, &known).map(Content::Constant);
+        return Tensor::from_ints(dtype, dims, &known).map(KnownElements::Constant);
     }
     let partial = matches!(dtype, DType::I64 | DType::I32)
         && dims.len() <= 1
         && elements.len() <= MAX_PARTIAL
         && elements.iter().any(|&element| element != Dim::Unknown);
-    partial.then_some(Content::Partial(elements))
+    partial.then_some(KnownElements::Partial(elements))
 }

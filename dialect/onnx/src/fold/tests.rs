@@ -1,9 +1,11 @@
-//! What holds for every operator.
+//! Tests of properties common to all operators.
 
 use super::testing::{N, floats, ints, partial};
-use crate::{Attr, Attributes, DType, Dim, Node, Op, Tensor, TensorType, Value, infer::testing::Case, node::Content};
+use crate::{
+    Attr, Attributes, DType, Dim, Node, Op, Tensor, TensorType, Value, infer::testing::Case, node::KnownElements,
+};
 
-/// Folds a node and hands its result on as the operand of the next.
+/// Folds a node and returns its result as an operand for the next.
 fn value(op: &str, inputs: &[&Value], attributes: &[(&str, i64)], ty: TensorType) -> Value {
     let inputs: Vec<_> = inputs.iter().copied().map(Some).collect();
     let attributes: Attributes = attributes.iter().map(|&(name, value)| (name, Attr::Int(value))).collect();
@@ -14,7 +16,7 @@ fn value(op: &str, inputs: &[&Value], attributes: &[(&str, i64)], ty: TensorType
 }
 
 #[test]
-fn a_symbolic_batch_survives_shape_arithmetic() {
+fn shape_arithmetic_preserves_symbolic_batch() {
     let list = |size: i64| TensorType::new(DType::I64, vec![Dim::Known(size)]);
     let image = Value::new(TensorType::new(DType::F32, vec![N, 3.into(), 8.into(), 8.into()]));
     let shape = value("Shape", &[&image], &[], list(4));
@@ -24,11 +26,11 @@ fn a_symbolic_batch_survives_shape_arithmetic() {
     let batch = value("Unsqueeze", &[&batch, &axes], &[], list(1));
     let rest = Value::constant(Tensor::from_shape(&[-1]));
     let target = value("Concat", &[&batch, &rest], &[("axis", 0)], list(2));
-    assert_eq!(target.content, Some(Content::Partial(vec![N, (-1).into()])));
+    assert_eq!(target.content, Some(KnownElements::Partial(vec![N, (-1).into()])));
 }
 
 #[test]
-fn nothing_known_costs_nothing() {
+fn unknown_operands_allocate_nothing() {
     let case = Case::new("Add").input("float[2]").input("float[2]");
     let folded = case.all_folded_as(&[TensorType::unranked(DType::F32)]);
     assert_eq!(folded.capacity(), 0);
@@ -56,7 +58,7 @@ fn large_results_are_not_computed() {
     }
 }
 
-/// Numbers that break unchecked arithmetic.
+/// Numbers that overflow unchecked arithmetic.
 const HOSTILE: &[i64] = &[0, 1, -1, 2, -2, 3, 1 << 62, i64::MIN, i64::MAX, 65_536];
 
 fn hostile_values() -> Vec<Value> {
@@ -73,22 +75,22 @@ fn hostile_values() -> Vec<Value> {
         Value::new(TensorType::new(DType::I64, vec![Dim::Known(-3), Dim::Known(1 << 62)])),
         Value::new(TensorType::unranked(DType::I64)),
         partial(&[N, 3.into(), Dim::Unknown]),
-        Value { ty: TensorType::scalar(DType::I64), content: Some(Content::Partial(vec![N, N])) },
-        Value { ty: TensorType::unranked(DType::F32), content: Some(Content::Partial(vec![])) },
-        Value { ty: TensorType::new(DType::I64, vec![Dim::Unknown]), content: Some(Content::Partial(vec![])) },
+        Value { ty: TensorType::scalar(DType::I64), content: Some(KnownElements::Partial(vec![N, N])) },
+        Value { ty: TensorType::unranked(DType::F32), content: Some(KnownElements::Partial(vec![])) },
+        Value { ty: TensorType::new(DType::I64, vec![Dim::Unknown]), content: Some(KnownElements::Partial(vec![])) },
     ];
     values.extend(HOSTILE.iter().map(|&value| Value::constant(Tensor::scalar_i64(value))));
     values.extend(HOSTILE.iter().map(|&value| Value::constant(Tensor::from_shape(&[value, 1]))));
     values
 }
 
-/// Every operator on every mix of operands and attributes: it may fold or not, but returns.
+/// Folds every operator on random combinations of operands and attributes, which must not panic.
 #[test]
 fn hostile_nodes_do_not_panic() {
     let values = hostile_values();
     let names = ["axis", "to", "k", "batch_dims", "num_outputs", "start", "end", "dtype", "keepdims", "fmod", "upper"];
     let types = [TensorType::unranked(DType::I64), TensorType::new(DType::I64, vec![Dim::Unknown])];
-    // A small generator, so that failures repeat.
+    // Linear congruential generator with a fixed seed, so that failures are reproducible.
     let mut state = 1u64;
     let mut next = |bound: usize| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

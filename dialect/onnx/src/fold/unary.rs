@@ -1,12 +1,12 @@
-//! Operators on each element by itself.
+//! Unary elementwise operators.
 
 use super::{
-    array::{Numbers, constant},
+    array::{Decoded, constant},
     partial,
 };
-use crate::{DType, Node, Op, node::Content};
+use crate::{DType, Node, Op, node::KnownElements};
 
-/// Results are wrapped to the width of their type when they are written.
+/// Returns an operator on integers. Results wrap to the width of their type when they are encoded.
 fn int_op(op: Op) -> Option<fn(i64) -> i64> {
     Some(match op {
         Op::Abs => i64::wrapping_abs,
@@ -18,7 +18,8 @@ fn int_op(op: Op) -> Option<fn(i64) -> i64> {
     })
 }
 
-/// Computed in `f64` and rounded, which is exact for all but the transcendental ones.
+/// Returns an operator on floating-point numbers, computed in `f64` and rounded: correctly rounded for all except
+/// transcendental operators.
 fn float_op(op: Op) -> Option<fn(f64) -> f64> {
     Some(match op {
         Op::Abs => f64::abs,
@@ -49,43 +50,43 @@ fn float_op(op: Op) -> Option<fn(f64) -> f64> {
     })
 }
 
-pub(super) fn unary(node: &Node<'_>) -> Option<Content> {
+pub(super) fn unary(node: &Node<'_>) -> Option<KnownElements> {
     let Some(tensor) = constant(node, 0) else { return partial::unary(node, int_op(node.op)?) };
     if tensor.dtype() == DType::Bool {
         return None;
     }
-    let result = match Numbers::of(tensor)? {
-        Numbers::Ints(values) => {
+    let result = match Decoded::of(tensor)? {
+        Decoded::Ints(values) => {
             let f = int_op(node.op)?;
-            Numbers::Ints(values.map(|value| Some(f(value)))?)
+            Decoded::Ints(values.map(|value| Some(f(value)))?)
         }
-        Numbers::Floats(values) => {
+        Decoded::Floats(values) => {
             let f = float_op(node.op)?;
-            Numbers::Floats(values.map(|value| Some(f(value)))?)
+            Decoded::Floats(values.map(|value| Some(f(value)))?)
         }
     };
     result.content(tensor.dtype())
 }
 
-pub(super) fn not(node: &Node<'_>) -> Option<Content> {
+pub(super) fn not(node: &Node<'_>) -> Option<KnownElements> {
     let tensor = constant(node, 0).filter(|tensor| tensor.dtype() == DType::Bool)?;
-    let Numbers::Ints(values) = Numbers::of(tensor)? else { return None };
-    Numbers::Ints(values.map(|value| Some(1 - value))?).content(DType::Bool)
+    let Decoded::Ints(values) = Decoded::of(tensor)? else { return None };
+    Decoded::Ints(values.map(|value| Some(1 - value))?).content(DType::Bool)
 }
 
-pub(super) fn is_nan(node: &Node<'_>) -> Option<Content> {
+pub(super) fn is_nan(node: &Node<'_>) -> Option<KnownElements> {
     predicate(node, f64::is_nan)
 }
 
-pub(super) fn is_inf(node: &Node<'_>) -> Option<Content> {
+pub(super) fn is_inf(node: &Node<'_>) -> Option<KnownElements> {
     let negative = node.flag("detect_negative", true).ok()?;
     let positive = node.flag("detect_positive", true).ok()?;
     predicate(node, |value| value.is_infinite() && if value < 0.0 { negative } else { positive })
 }
 
-fn predicate(node: &Node<'_>, holds: impl Fn(f64) -> bool) -> Option<Content> {
-    let Numbers::Floats(values) = Numbers::of(constant(node, 0)?)? else { return None };
-    Numbers::Ints(values.map(|value| Some(holds(value).into()))?).content(DType::Bool)
+fn predicate(node: &Node<'_>, holds: impl Fn(f64) -> bool) -> Option<KnownElements> {
+    let Decoded::Floats(values) = Decoded::of(constant(node, 0)?)? else { return None };
+    Decoded::Ints(values.map(|value| Some(holds(value).into()))?).content(DType::Bool)
 }
 
 #[cfg(test)]

@@ -2,19 +2,19 @@
 
 use super::bounded;
 
-/// The offsets, in row-major order of some shape, of elements that lie at fixed strides in another tensor.
+/// Iterator over the offsets of strided elements of a tensor, in row-major order of a shape.
 ///
-/// Offsets wrap: shapes of empty tensors may have strides that overflow, but those are never followed, and who uses an
-/// offset checks it against the tensor it is for.
-pub(super) struct Walk {
-    /// Size, stride and position of each axis with more than one element. There are few of them, however high the rank.
+/// Offsets wrap: shapes of empty tensors may have strides that overflow, but those are never used. Users check offsets against
+/// the size of the tensor.
+pub(super) struct StridedOffsets {
+    /// Size, stride and position of each axis whose size is not 1. Their number is small even if the rank is large.
     axes: Vec<(usize, usize, usize)>,
     offset: usize,
     left: usize,
 }
 
-impl Walk {
-    /// `None` if the shape is not one that folding computes, or the strides are not as many as its axes.
+impl StridedOffsets {
+    /// Creates an iterator. `None` if the shape is too large for folding, or the number of strides differs from its rank.
     pub(super) fn new(dims: &[i64], strides: &[isize], start: isize) -> Option<Self> {
         let left = bounded(dims)?;
         if dims.len() != strides.len() {
@@ -25,7 +25,7 @@ impl Walk {
         Some(Self { axes, offset: start as usize, left })
     }
 
-    /// Iteration over `to` in a tensor of shape `from` that broadcasts to it.
+    /// Iterates over shape `to` in a tensor of shape `from` that broadcasts to it.
     pub(super) fn broadcast(from: &[i64], to: &[i64]) -> Option<Self> {
         let missing = to.len().checked_sub(from.len())?;
         let mut steps = vec![0; missing];
@@ -40,7 +40,7 @@ impl Walk {
     }
 }
 
-impl Iterator for Walk {
+impl Iterator for StridedOffsets {
     type Item = usize;
 
     fn next(&mut self) -> Option<usize> {
@@ -63,7 +63,7 @@ impl Iterator for Walk {
     }
 }
 
-/// The strides of a dense row-major tensor, in elements.
+/// Returns the strides of a dense row-major tensor, in elements.
 pub(super) fn strides(dims: &[i64]) -> Vec<isize> {
     let mut strides = vec![1isize; dims.len()];
     for axis in (1..dims.len()).rev() {
@@ -72,7 +72,7 @@ pub(super) fn strides(dims: &[i64]) -> Vec<isize> {
     strides
 }
 
-/// Numpy broadcasting of two known shapes.
+/// Broadcasts two known shapes as numpy does. `None` if they are incompatible.
 pub(super) fn broadcast(a: &[i64], b: &[i64]) -> Option<Vec<i64>> {
     let rank = a.len().max(b.len());
     let at = |dims: &[i64], i: usize| (i + dims.len()).checked_sub(rank).map_or(1, |i| dims[i]);
@@ -85,16 +85,16 @@ pub(super) fn broadcast(a: &[i64], b: &[i64]) -> Option<Vec<i64>> {
         .collect()
 }
 
-/// A tensor seen along one axis: `outer` times `size` times `inner` elements. Not for empty tensors, whose products may
+/// Decomposition of a tensor's elements along one axis: `outer` × `size` × `inner`. Not for empty tensors, whose products may
 /// overflow.
-pub(super) struct Lines {
+pub(super) struct AxisLines {
     outer: usize,
     pub(super) size: usize,
     pub(super) inner: usize,
 }
 
-impl Lines {
-    /// `None` if the tensor is empty or has more elements than folding reads.
+impl AxisLines {
+    /// Returns the decomposition. `None` if the tensor is empty or too large for folding.
     pub(super) fn new(dims: &[i64], axis: usize) -> Option<Self> {
         bounded(dims).filter(|&count| count > 0)?;
         let product = |dims: &[i64]| dims.iter().product::<i64>() as usize;
@@ -105,7 +105,8 @@ impl Lines {
         })
     }
 
-    /// Where each line along the axis starts, in row-major order of the other axes. Its elements are `inner` apart.
+    /// Returns the offset of the first element of each line along the axis, in row-major order of the other axes. The stride
+    /// within a line is `inner`.
     pub(super) fn starts(&self) -> impl Iterator<Item = usize> {
         (0..self.outer).flat_map(move |o| (0..self.inner).map(move |i| o * self.size * self.inner + i))
     }
@@ -117,29 +118,29 @@ mod tests {
 
     #[test]
     fn walks_strides() {
-        let transposed: Vec<_> = Walk::new(&[3, 2], &[1, 3], 0).unwrap().collect();
+        let transposed: Vec<_> = StridedOffsets::new(&[3, 2], &[1, 3], 0).unwrap().collect();
         assert_eq!(transposed, [0, 3, 1, 4, 2, 5]);
-        let reversed: Vec<_> = Walk::new(&[3], &[-2], 4).unwrap().collect();
+        let reversed: Vec<_> = StridedOffsets::new(&[3], &[-2], 4).unwrap().collect();
         assert_eq!(reversed, [4, 2, 0]);
-        assert_eq!(Walk::new(&[], &[], 7).unwrap().collect::<Vec<_>>(), [7]);
-        assert_eq!(Walk::new(&[1 << 62, 0, 1 << 62], &[1, 1, 1], 0).unwrap().count(), 0);
-        assert!(Walk::new(&[1 << 62], &[1], 0).is_none());
+        assert_eq!(StridedOffsets::new(&[], &[], 7).unwrap().collect::<Vec<_>>(), [7]);
+        assert_eq!(StridedOffsets::new(&[1 << 62, 0, 1 << 62], &[1, 1, 1], 0).unwrap().count(), 0);
+        assert!(StridedOffsets::new(&[1 << 62], &[1], 0).is_none());
     }
 
     #[test]
     fn walks_broadcasts() {
         assert_eq!(
-            Walk::broadcast(&[2, 1], &[2, 2, 3]).unwrap().collect::<Vec<_>>(),
+            StridedOffsets::broadcast(&[2, 1], &[2, 2, 3]).unwrap().collect::<Vec<_>>(),
             [0, 0, 0, 1, 1, 1, 0, 0, 0, 1, 1, 1]
         );
-        assert!(Walk::broadcast(&[2], &[3]).is_none());
-        assert!(Walk::broadcast(&[1, 1], &[1]).is_none());
+        assert!(StridedOffsets::broadcast(&[2], &[3]).is_none());
+        assert!(StridedOffsets::broadcast(&[1, 1], &[1]).is_none());
     }
 
     #[test]
     fn walks_lines() {
-        let lines = Lines::new(&[2, 3, 2], 1).unwrap();
+        let lines = AxisLines::new(&[2, 3, 2], 1).unwrap();
         assert_eq!(lines.starts().collect::<Vec<_>>(), [0, 1, 6, 7]);
-        assert!(Lines::new(&[0, 1 << 62, 1 << 62], 1).is_none());
+        assert!(AxisLines::new(&[0, 1 << 62, 1 << 62], 1).is_none());
     }
 }

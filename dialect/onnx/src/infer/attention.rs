@@ -1,10 +1,10 @@
-//! Attention and what comes with it.
+//! Attention, rotary embeddings and SwiGLU.
 
-use super::{Types, one};
-use crate::shape::{broadcasts_to, join};
+use super::{Types, single_result};
+use crate::shape::{broadcasts_to, format_shape};
 use crate::{Dim, Error, Node, Shape, TensorType};
 
-/// A number of heads that an attribute gives, if it does.
+/// Returns the number of heads from an optional attribute.
 fn heads(node: &Node<'_>, name: &str) -> Result<Option<i64>, Error> {
     match node.int(name)? {
         Some(heads) if heads < 1 => Err(Error::new(format!("attribute '{name}' must be positive, is {heads}"))),
@@ -17,8 +17,8 @@ fn required_heads(node: &Node<'_>, name: &str) -> Result<i64, Error> {
         .ok_or_else(|| Error::new(format!("needs the attribute '{name}' to split the last axis into heads")))
 }
 
-/// The operand as batch, heads, sequence and head size, whether the heads have an axis or share one with their
-/// elements.
+/// Returns batch, heads, sequence length and head size of an operand. In rank 4 the heads have their own axis; in rank 3 they
+/// share the last one with their elements.
 fn by_heads(node: &Node<'_>, index: usize, rank: Option<usize>, attribute: &str) -> Result<[Dim; 4], Error> {
     Ok(match rank {
         Some(3) => {
@@ -39,7 +39,7 @@ fn agree(a: Dim, b: Dim, what: &str) -> Result<Dim, Error> {
     a.unify(b).ok_or_else(|| Error::new(format!("{what} must be equal, are {a} and {b}")))
 }
 
-/// Several query heads may share one head of key and value.
+/// Checks grouped-query attention: the number of query heads must be a multiple of the number of key/value heads.
 fn check_sharing(query_heads: Dim, heads: Dim) -> Result<(), Error> {
     match (query_heads, heads) {
         (Dim::Known(query), Dim::Known(heads)) if heads < 1 || query % heads != 0 => {
@@ -99,7 +99,7 @@ pub(super) fn attention(node: &Node<'_>) -> Types {
     ])
 }
 
-/// The mask broadcasts to the scores, but its last axis may also be shorter.
+/// Checks that the mask broadcasts to the scores; its last axis may also be shorter.
 fn check_mask(node: &Node<'_>, scores: &[Dim]) -> Result<(), Error> {
     let Some(mask) = node.optional(3).and_then(|mask| mask.ty.shape.as_deref()) else { return Ok(()) };
     let Some((length, rest)) = mask.split_last() else { return Ok(()) };
@@ -107,7 +107,7 @@ fn check_mask(node: &Node<'_>, scores: &[Dim]) -> Result<(), Error> {
     if broadcasts_to(rest, &scores[..3]).is_ok() && (short || length.unify(scores[3]).is_some()) {
         return Ok(());
     }
-    Err(Error::new(format!("the mask [{}] does not fit the scores [{}]", join(mask), join(scores))))
+    Err(Error::new(format!("the mask [{}] does not fit the scores [{}]", format_shape(mask), format_shape(scores))))
 }
 
 pub(super) fn linear_attention(node: &Node<'_>) -> Types {
@@ -178,17 +178,17 @@ pub(super) fn rotary_embedding(node: &Node<'_>) -> Types {
     node.input(2)?;
     let cache = node.expect_shape(1, &cache)?;
     node.expect_shape(2, &cache)?;
-    one(TensorType::new(dtype, node.input(0)?.ty.shape.clone()))
+    single_result(TensorType::new(dtype, node.input(0)?.ty.shape.clone()))
 }
 
-/// The gate and the gated do not broadcast.
+/// Infers `SwiGLU`, whose operands do not broadcast.
 pub(super) fn swiglu(node: &Node<'_>) -> Types {
     let dtype = node.same_dtype(&[0, 1])?;
     let shape = match (node.shape(0)?, node.shape(1)?) {
         (Some(shape), _) => Some(node.expect_shape(1, shape)?),
         (None, shape) => shape.map(<[Dim]>::to_vec),
     };
-    one(TensorType::new(dtype, shape))
+    single_result(TensorType::new(dtype, shape))
 }
 
 #[cfg(test)]
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn rotary_embedding_keeps_the_type() {
+    fn rotary_embedding_preserves_type() {
         let case = |x, cache| three("RotaryEmbedding", x, cache, cache);
         case("float[2x4x3x8]", "float[50x4]").input("int64[2x3]").infers(&["float[2x4x3x8]"]);
         case("float[NxSx32]", "float[NxSx4]").int("num_heads", 4).infers(&["float[NxSx32]"]);

@@ -1,19 +1,19 @@
-//! Convolutions in all their forms.
+//! Convolutions: plain, transposed, integer, deformable and causal, and `Col2Im`.
 
 pub(super) mod window;
 
-use super::{Types, one};
-use crate::{DType, Dim, Error, Node, Shape, TensorType, shape::join, shape::product};
+use super::{Types, single_result};
+use crate::{DType, Dim, Error, Node, Shape, TensorType, shape::format_shape, shape::product};
 use window::Window;
 
-/// Where an operator has its data, weights and bias.
+/// Operand indices of data, weights and bias.
 struct Operands {
     x: usize,
     w: usize,
     bias: Option<usize>,
 }
 
-/// The shapes of data and weights under the rank they share; `None` if nothing tells it.
+/// Returns the shapes of data and weights, which have the same rank; `None` if the rank is unknown.
 fn data_and_weights(node: &Node<'_>, operands: &Operands) -> Result<Option<(Shape, Shape)>, Error> {
     let (x, w) = (node.input(operands.x)?, node.input(operands.w)?);
     let kernel = node.ints("kernel_shape")?;
@@ -32,8 +32,8 @@ fn data_and_weights(node: &Node<'_>, operands: &Operands) -> Result<Option<(Shap
         let Some(Some::<Shape>(unified)) = unified else {
             return Err(Error::new(format!(
                 "attribute 'kernel_shape' says {}, the weights {}: remove the attribute",
-                join(&kernel),
-                join(&w[2..])
+                format_shape(&kernel),
+                format_shape(&w[2..])
             )));
         };
         w.splice(2.., unified);
@@ -52,7 +52,7 @@ fn group(node: &Node<'_>) -> Result<i64, Error> {
     }
 }
 
-/// The result's shape of a convolution.
+/// Returns the result shape of a convolution.
 fn convolved(node: &Node<'_>, operands: &Operands) -> Result<Option<Shape>, Error> {
     let Some((x, w)) = data_and_weights(node, operands)? else { return Ok(None) };
     let group = group(node)?;
@@ -75,27 +75,27 @@ fn convolved(node: &Node<'_>, operands: &Operands) -> Result<Option<Shape>, Erro
 
 pub(super) fn conv(node: &Node<'_>) -> Types {
     let dtype = node.same_dtype(&[0, 1, 2])?;
-    one(TensorType::new(dtype, convolved(node, &Operands { x: 0, w: 1, bias: Some(2) })?))
+    single_result(TensorType::new(dtype, convolved(node, &Operands { x: 0, w: 1, bias: Some(2) })?))
 }
 
 pub(super) fn conv_integer(node: &Node<'_>) -> Types {
     node.same_dtype(&[0, 2])?;
     node.same_dtype(&[1, 3])?;
-    one(TensorType::new(DType::I32, convolved(node, &Operands { x: 0, w: 1, bias: None })?))
+    single_result(TensorType::new(DType::I32, convolved(node, &Operands { x: 0, w: 1, bias: None })?))
 }
 
 pub(super) fn qlinear_conv(node: &Node<'_>) -> Types {
     node.same_dtype(&[0, 2])?;
     node.same_dtype(&[3, 5])?;
-    one(TensorType::new(node.dtype(7)?, convolved(node, &Operands { x: 0, w: 3, bias: Some(8) })?))
+    single_result(TensorType::new(node.dtype(7)?, convolved(node, &Operands { x: 0, w: 3, bias: Some(8) })?))
 }
 
-/// Offsets and mask have one entry for each position of the window, so they say how many there are too.
+/// Infers `DeformConv`. Offsets and mask have one entry per position of the window, so they may determine sizes of the result.
 pub(super) fn deform_conv(node: &Node<'_>) -> Types {
     let dtype = node.same_dtype(&[0, 1, 2, 3, 4])?;
     let operands = Operands { x: 0, w: 1, bias: Some(3) };
     let (Some(mut shape), Some((x, w))) = (convolved(node, &operands)?, data_and_weights(node, &operands)?) else {
-        return one(TensorType::unranked(dtype));
+        return single_result(TensorType::unranked(dtype));
     };
     node.input(2)?;
     let offset_group = node.int_or("offset_group", 1)?;
@@ -105,19 +105,19 @@ pub(super) fn deform_conv(node: &Node<'_>) -> Types {
     let mut offset = vec![shape[0], samples.times(Dim::Known(axes as i64))?];
     offset.extend(&shape[2..]);
     let offset = node.expect_shape(2, &offset)?;
-    // The specification is unclear about the mask's channels beyond images.
+    // The specification is unclear about the mask's channels for other than two spatial axes.
     let mut mask = vec![offset[0], if axes == 2 { samples } else { Dim::Unknown }];
     mask.extend(&offset[2..]);
     let mask = node.expect_shape(4, &mask)?;
     shape[0] = mask[0];
     shape.splice(2.., mask[2..].iter().copied());
-    one(TensorType::new(dtype, shape))
+    single_result(TensorType::new(dtype, shape))
 }
 
 pub(super) fn conv_transpose(node: &Node<'_>) -> Types {
     let dtype = node.same_dtype(&[0, 1, 2])?;
     let Some((x, w)) = data_and_weights(node, &Operands { x: 0, w: 1, bias: Some(2) })? else {
-        return one(TensorType::unranked(dtype));
+        return single_result(TensorType::unranked(dtype));
     };
     let group = group(node)?;
     let Some(channels) = x[1].unify(w[0]) else {
@@ -139,7 +139,7 @@ pub(super) fn conv_transpose(node: &Node<'_>) -> Types {
     };
     let mut shape = vec![x[0], node.expect_shape(2, &[w[1].times(Dim::Known(group))?])?[0]];
     shape.extend(spatial);
-    one(TensorType::new(dtype, shape))
+    single_result(TensorType::new(dtype, shape))
 }
 
 pub(super) fn causal_conv_with_state(node: &Node<'_>) -> Types {
@@ -155,21 +155,21 @@ pub(super) fn causal_conv_with_state(node: &Node<'_>) -> Types {
     Ok(vec![TensorType::new(dtype, vec![state[0], state[1], x[2]]), TensorType::new(dtype, state)])
 }
 
-/// The image's sizes are an operand; the window tells how many blocks it has.
+/// Infers `Col2Im`. The sizes of the image are an operand; the window determines the number of blocks.
 pub(super) fn col2im(node: &Node<'_>) -> Types {
     let dtype = node.dtype(0)?;
     let input = node.expect_shape(0, &unknown(3))?;
     node.input(1)?;
     node.input(2)?;
     let (image, block) = match (node.sizes_of(1)?, node.sizes_of(2)?) {
-        (None, None) => return one(TensorType::unranked(dtype)),
+        (None, None) => return single_result(TensorType::unranked(dtype)),
         (Some(image), None) => (image.clone(), unknown(image.len())),
         (None, Some(block)) => (unknown(block.len()), block),
         (Some(image), Some(block)) => (image, block),
     };
     if image.len() != block.len() {
         return Err(Error::new(format!(
-            "image_shape has {} sizes and block_shape {}: they must be as many",
+            "image_shape has {} sizes and block_shape {}: they must have the same length",
             image.len(),
             block.len()
         )));
@@ -177,7 +177,7 @@ pub(super) fn col2im(node: &Node<'_>) -> Types {
     let window = Window::new(node, block)?;
     let blocks = product(&window.slide(&image, false)?);
     if blocks.unify(input[2]).is_none() {
-        return Err(Error::new(format!("an image of {} has {blocks} blocks, not {}", join(&image), input[2])));
+        return Err(Error::new(format!("an image of {} has {blocks} blocks, not {}", format_shape(&image), input[2])));
     }
     let channels = match product(window.kernel()) {
         Dim::Known(size) => input[1].split(size, "elements of a block")?,
@@ -185,7 +185,7 @@ pub(super) fn col2im(node: &Node<'_>) -> Types {
     };
     let mut shape = vec![input[0], channels];
     shape.extend(image);
-    one(TensorType::new(dtype, shape))
+    single_result(TensorType::new(dtype, shape))
 }
 
 #[cfg(test)]
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn conv_pads_by_itself() {
+    fn conv_auto_pad() {
         let strided = |mode| conv("float[1x1x5x5]", "float[1x1x3x3]").str("auto_pad", mode).ints("strides", &[2, 2]);
         strided("SAME_LOWER").infers(&["float[1x1x3x3]"]);
         strided("SAME_UPPER").infers(&["float[1x1x3x3]"]);
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn conv_keeps_symbols_where_sizes_stay() {
+    fn conv_preserves_symbols_of_unchanged_sizes() {
         conv("float[Nx3xHxW]", "float[8x3x3x3]").ints("pads", &[1, 1, 1, 1]).infers(&["float[Nx8xHxW]"]);
         conv("float[Nx3xHxW]", "float[8x3x3x3]").infers(&["float[Nx8x?x?]"]);
         conv("float[Nx3xHxW]", "float[8x3x?x?]").str("auto_pad", "SAME_UPPER").infers(&["float[Nx8xHxW]"]);
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn conv_rejects_what_makes_no_sense() {
+    fn conv_rejects_invalid_operands() {
         conv("float[1x1x5x5]", "float[1x1x3]").fails("operand 0 must have shape");
         conv("float[1x1]", "float[1x1]").fails("at least one spatial axis");
         conv("float[1x1x5x5]", "double[1x1x3x3]").fails("insert a Cast");
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn col2im_has_the_image_it_is_told() {
+    fn col2im_has_the_given_image_size() {
         let case = |x| Case::new("Col2Im").input(x);
         case("float[1x5x5]").shape_input(&[5, 5]).shape_input(&[1, 5]).infers(&["float[1x1x5x5]"]);
         case("float[1x9x4]")
@@ -321,10 +321,10 @@ mod tests {
         case("float[1x9x16]").shape_input(&[6, 6]).shape_input(&[3, 3]).infers(&["float[1x1x6x6]"]);
         case("float[Nx5x?]").input("int64[2]").shape_input(&[1, 5]).infers(&["float[Nx1x?x?]"]);
         case("float[Nx5x?]").partial("HxW").input("int64[*]").infers(&["float[Nx?xHxW]"]);
-        case("float[1x5x5]").shape_input(&[5, 5, 5]).shape_input(&[1, 5]).fails("as many");
+        case("float[1x5x5]").shape_input(&[5, 5, 5]).shape_input(&[1, 5]).fails("the same length");
         case("float[1x5x6]").shape_input(&[5, 5]).shape_input(&[1, 5]).fails("has 5 blocks, not 6");
         case("float[1x6x5]").shape_input(&[5, 5]).shape_input(&[1, 5]).fails("does not divide");
-        case("float[1x5x5]").shape_input(&[-5, 5]).shape_input(&[1, 5]).fails("holds sizes");
+        case("float[1x5x5]").shape_input(&[-5, 5]).shape_input(&[1, 5]).fails("must contain sizes");
         case("float[1x5x5]").input("int64[4611686018427387904]").input("int64[?]").infers(&["float[*]"]);
     }
 }

@@ -1,17 +1,17 @@
-//! Operators that work on each element by itself, with numpy broadcasting where they have several operands.
+//! Elementwise operators, with numpy broadcasting if they have several operands.
 
-use super::{Types, one};
+use super::{Types, single_result};
 use crate::{
     DType, Error, Node, TensorType, Value,
     shape::{broadcast, broadcasts_to},
 };
 
-/// One result with the type of the first operand.
+/// Infers one result with the type of the first operand.
 pub(super) fn same_as_first(node: &Node<'_>) -> Types {
-    one(node.input(0)?.ty.clone())
+    single_result(node.input(0)?.ty.clone())
 }
 
-/// The broadcast of several operands' shapes, with an element type of its own.
+/// Returns the broadcast of the operands' shapes with element type `dtype`.
 fn broadcast_all(dtype: DType, operands: &[&Value]) -> Result<TensorType, Error> {
     let mut shape = Some(vec![]);
     for operand in operands {
@@ -23,7 +23,7 @@ fn broadcast_all(dtype: DType, operands: &[&Value]) -> Result<TensorType, Error>
     Ok(TensorType::new(dtype, shape))
 }
 
-/// Operands that must share an element type.
+/// Returns the common element type of the operands.
 fn same_dtype(operands: &[&Value]) -> Result<DType, Error> {
     let [first, rest @ ..] = operands else {
         return Err(Error::new("needs at least one operand"));
@@ -39,37 +39,37 @@ fn same_dtype(operands: &[&Value]) -> Result<DType, Error> {
 
 pub(super) fn arithmetic(node: &Node<'_>) -> Types {
     let operands = [node.input(0)?, node.input(1)?];
-    one(broadcast_all(same_dtype(&operands)?, &operands)?)
+    single_result(broadcast_all(same_dtype(&operands)?, &operands)?)
 }
 
 pub(super) fn variadic(node: &Node<'_>) -> Types {
-    let operands = node.variadic()?;
-    one(broadcast_all(same_dtype(&operands)?, &operands)?)
+    let operands = node.operands()?;
+    single_result(broadcast_all(same_dtype(&operands)?, &operands)?)
 }
 
 pub(super) fn comparison(node: &Node<'_>) -> Types {
     let operands = [node.input(0)?, node.input(1)?];
     same_dtype(&operands)?;
-    one(broadcast_all(DType::Bool, &operands)?)
+    single_result(broadcast_all(DType::Bool, &operands)?)
 }
 
 pub(super) fn predicate(node: &Node<'_>) -> Types {
-    one(TensorType::new(DType::Bool, node.input(0)?.ty.shape.clone()))
+    single_result(TensorType::new(DType::Bool, node.input(0)?.ty.shape.clone()))
 }
 
-/// The exponent may have another element type; the result has the base's.
+/// Infers `Pow`. The exponent may have another element type; the result has that of the base.
 pub(super) fn pow(node: &Node<'_>) -> Types {
-    one(broadcast_all(node.dtype(0)?, &[node.input(0)?, node.input(1)?])?)
+    single_result(broadcast_all(node.dtype(0)?, &[node.input(0)?, node.input(1)?])?)
 }
 
-/// The slope broadcasts to the operand, never the other way.
+/// Infers `PRelu`. The slope broadcasts to the operand, but not vice versa.
 pub(super) fn prelu(node: &Node<'_>) -> Types {
     let operands = [node.input(0)?, node.input(1)?];
     same_dtype(&operands)?;
     if let [Some(data), Some(slope)] = operands.map(|operand| operand.ty.shape.as_ref()) {
         broadcasts_to(slope, data)?;
     }
-    one(operands[0].ty.clone())
+    single_result(operands[0].ty.clone())
 }
 
 pub(super) fn where_(node: &Node<'_>) -> Types {
@@ -78,16 +78,16 @@ pub(super) fn where_(node: &Node<'_>) -> Types {
     if node.dtype(0)? != DType::Bool {
         return Err(Error::new(format!("the condition must be bool, is {}: insert a Cast", node.dtype(0)?)));
     }
-    one(broadcast_all(dtype, &[node.input(0)?, branches[0], branches[1]])?)
+    single_result(broadcast_all(dtype, &[node.input(0)?, branches[0], branches[1]])?)
 }
 
 pub(super) fn cast(node: &Node<'_>) -> Types {
     let to = node.dtype_attr("to")?.ok_or_else(|| Error::new("needs the attribute 'to', an element type"))?;
-    one(TensorType::new(to, node.input(0)?.ty.shape.clone()))
+    single_result(TensorType::new(to, node.input(0)?.ty.shape.clone()))
 }
 
 pub(super) fn cast_like(node: &Node<'_>) -> Types {
-    one(TensorType::new(node.dtype(1)?, node.input(0)?.ty.shape.clone()))
+    single_result(TensorType::new(node.dtype(1)?, node.input(0)?.ty.shape.clone()))
 }
 
 #[cfg(test)]
@@ -95,7 +95,7 @@ mod tests {
     use super::super::testing::Case;
 
     #[test]
-    fn unary_keeps_the_type() {
+    fn unary_preserves_type() {
         Case::new("Relu").input("float[?x3]").infers(&["float[?x3]"]);
         Case::new("Not").input("bool[*]").infers(&["bool[*]"]);
     }
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn where_broadcasts_three() {
+    fn where_broadcasts_three_operands() {
         Case::new("Where").input("bool[2x1]").input("float[3]").input("float[]").infers(&["float[2x3]"]);
         Case::new("Where").input("int64[2]").input("float[2]").input("float[2]").fails("must be bool");
     }
@@ -142,7 +142,7 @@ mod tests {
     fn casts_change_the_element_type() {
         Case::new("Cast").input("float[2]").int("to", 7).infers(&["int64[2]"]);
         Case::new("Cast").input("float[2]").fails("needs the attribute 'to'");
-        Case::new("Cast").input("float[2]").int("to", 77).fails("no ONNX element type");
+        Case::new("Cast").input("float[2]").int("to", 77).fails("not an ONNX element type");
         Case::new("CastLike").input("float[2]").input("int8[]").infers(&["int8[2]"]);
     }
 }

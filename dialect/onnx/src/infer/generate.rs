@@ -1,6 +1,6 @@
-//! Operators that make tensors from shapes, seeds and attributes.
+//! Operators that create tensors from shapes, seeds and attributes.
 
-use super::{Types, layout::sizes_operand, one};
+use super::{Types, layout::sizes_operand, single_result};
 use crate::{Attr, DType, Dim, Error, Node, Shape, Tensor, TensorType};
 
 fn of_tensor(tensor: &Tensor) -> TensorType {
@@ -17,15 +17,15 @@ pub(super) fn constant(node: &Node<'_>) -> Types {
         ("value_ints", Attr::Ints(values)) => Some(Ok(list(DType::I64, values.len()))),
         ("value_floats", Attr::Floats(values)) => Some(Ok(list(DType::F32, values.len()))),
         ("value_strings", Attr::Strs(values)) => Some(Ok(list(DType::String, values.len()))),
-        (name, _) if name == "sparse_value" || name.starts_with("value") => Some(Err(Error::new(format!(
-            "attribute '{name}' is of a kind divi cannot read: write it as a dense 'value'"
-        )))),
+        (name, _) if name == "sparse_value" || name.starts_with("value") => {
+            Some(Err(Error::new(format!("attribute '{name}' is of an unsupported kind: write it as a dense 'value'"))))
+        }
         _ => None,
     });
     match (values.next(), values.next()) {
-        (Some(ty), None) => one(ty?),
+        (Some(ty), None) => single_result(ty?),
         (None, _) => Err(Error::new("needs an attribute with its value, such as 'value'")),
-        (Some(_), Some(_)) => Err(Error::new("has more than one attribute with a value: leave one")),
+        (Some(_), Some(_)) => Err(Error::new("has more than one attribute with a value: keep one")),
     }
 }
 
@@ -36,7 +36,7 @@ pub(super) fn constant_of_shape(node: &Node<'_>) -> Types {
     {
         return Err(Error::new(format!("attribute 'value' must have one element, is {}", of_tensor(value))));
     }
-    one(TensorType::new(value.map_or(DType::F32, Tensor::dtype), sizes_operand(node, 0)?))
+    single_result(TensorType::new(value.map_or(DType::F32, Tensor::dtype), sizes_operand(node, 0)?))
 }
 
 pub(super) fn range(node: &Node<'_>) -> Types {
@@ -51,7 +51,7 @@ pub(super) fn range(node: &Node<'_>) -> Types {
         }
     }
     let count = if dtype.is_float() { float_range(node, dtype)? } else { int_range(node)? };
-    one(TensorType::new(dtype, vec![count]))
+    single_result(TensorType::new(dtype, vec![count]))
 }
 
 fn int_range(node: &Node<'_>) -> Result<Dim, Error> {
@@ -82,14 +82,14 @@ fn float_range(node: &Node<'_>, dtype: DType) -> Result<Dim, Error> {
     if delta == 0.0 {
         return Err(delta_is_zero());
     }
-    // The difference is taken in the operands' own precision, which can decide about the last element.
+    // The precision of the difference can affect the last element; it is that of the operands.
     let span = match dtype {
         DType::F64 => limit - start,
         DType::F32 => f64::from(limit as f32 - start as f32),
         _ if node.int_or("stash_type", 1)? == 1 => f64::from(limit as f32 - start as f32),
         _ => return Ok(Dim::Unknown),
     };
-    // Where the quotient is near an integer, its rounding decides, and implementations differ in it.
+    // If the quotient is close to an integer, the result depends on rounding, in which implementations differ.
     let candidates = [span / delta, (limit - start) / delta, f64::from(span as f32 / delta as f32)];
     let [count, exact, narrow] = candidates.map(|quotient| quotient.ceil().max(0.0));
     if candidates[1].is_finite() && (count != exact || (dtype != DType::F64 && count != narrow)) {
@@ -105,39 +105,42 @@ fn delta_is_zero() -> Error {
     Error::new("delta is 0, the range would not end")
 }
 
-/// An element type from the attribute `dtype`, which must be one that numbers are drawn in.
+/// Returns the element type of random numbers from the attribute `dtype`, which must be a floating-point type.
 fn float_dtype(node: &Node<'_>, default: DType) -> Result<DType, Error> {
     match node.dtype_attr("dtype")?.unwrap_or(default) {
         dtype if dtype.is_float() => Ok(dtype),
-        dtype => Err(Error::new(format!("cannot draw {dtype}: set 'dtype' to a floating-point type"))),
+        dtype => Err(Error::new(format!("cannot sample {dtype}: set 'dtype' to a floating-point type"))),
     }
 }
 
 pub(super) fn random(node: &Node<'_>) -> Types {
     let dims = node.ints("shape")?.ok_or_else(|| Error::new("needs the attribute 'shape'"))?;
     if let Some(dim) = dims.iter().find(|&&dim| dim < 0) {
-        return Err(Error::new(format!("attribute 'shape' has the dimension {dim}, cannot be negative")));
+        return Err(Error::new(format!("attribute 'shape' has the dimension {dim}, which cannot be negative")));
     }
-    one(TensorType::new(float_dtype(node, DType::F32)?, dims.iter().copied().map(Dim::Known).collect::<Shape>()))
+    single_result(TensorType::new(
+        float_dtype(node, DType::F32)?,
+        dims.iter().copied().map(Dim::Known).collect::<Shape>(),
+    ))
 }
 
 pub(super) fn random_like(node: &Node<'_>) -> Types {
-    one(TensorType::new(float_dtype(node, node.dtype(0)?)?, node.input(0)?.ty.shape.clone()))
+    single_result(TensorType::new(float_dtype(node, node.dtype(0)?)?, node.input(0)?.ty.shape.clone()))
 }
 
 pub(super) fn bernoulli(node: &Node<'_>) -> Types {
     let dtype = node.dtype_attr("dtype")?.unwrap_or(node.dtype(0)?);
-    one(TensorType::new(dtype, node.input(0)?.ty.shape.clone()))
+    single_result(TensorType::new(dtype, node.input(0)?.ty.shape.clone()))
 }
 
 pub(super) fn multinomial(node: &Node<'_>) -> Types {
     let batch = node.shape_of_rank(0, 2)?.map_or(Dim::Unknown, |shape| shape[0]);
     let samples = node.int_or("sample_size", 1)?;
     if samples < 0 {
-        return Err(Error::new(format!("attribute 'sample_size' is {samples}, cannot be negative")));
+        return Err(Error::new(format!("attribute 'sample_size' is {samples}, which cannot be negative")));
     }
     match node.dtype_attr("dtype")?.unwrap_or(DType::I32) {
-        dtype @ (DType::I32 | DType::I64) => one(TensorType::new(dtype, vec![batch, Dim::Known(samples)])),
+        dtype @ (DType::I32 | DType::I64) => single_result(TensorType::new(dtype, vec![batch, Dim::Known(samples)])),
         dtype => Err(Error::new(format!("attribute 'dtype' is {dtype}, must be int32 or int64"))),
     }
 }
@@ -145,7 +148,7 @@ pub(super) fn multinomial(node: &Node<'_>) -> Types {
 pub(super) fn eye_like(node: &Node<'_>) -> Types {
     let dtype = node.dtype_attr("dtype")?.unwrap_or(node.dtype(0)?);
     let shape = node.shape_of_rank(0, 2)?.map_or_else(|| vec![Dim::Unknown; 2], <[Dim]>::to_vec);
-    one(TensorType::new(dtype, shape))
+    single_result(TensorType::new(dtype, shape))
 }
 
 pub(super) fn shape(node: &Node<'_>) -> Types {
@@ -155,12 +158,12 @@ pub(super) fn shape(node: &Node<'_>) -> Types {
         let clamp = |at: i64| if at < 0 { at.saturating_add(rank) } else { at }.clamp(0, rank);
         Dim::Known((end.map_or(rank, clamp) - clamp(start)).max(0))
     });
-    one(TensorType::new(DType::I64, vec![len]))
+    single_result(TensorType::new(DType::I64, vec![len]))
 }
 
 pub(super) fn size(node: &Node<'_>) -> Types {
     node.input(0)?;
-    one(TensorType::scalar(DType::I64))
+    single_result(TensorType::scalar(DType::I64))
 }
 
 pub(super) fn dropout(node: &Node<'_>) -> Types {
@@ -185,7 +188,7 @@ mod tests {
         case("value_strings", Attr::Strs(vec!["a".into()])).infers(&["string[1]"]);
         case("sparse_value", Attr::Tensor(Tensor::scalar_f32(0.0))).infers(&["float[]"]);
         case("sparse_value", Attr::Other).fails("write it as a dense 'value'");
-        case("value_int", Attr::Float(1.0)).fails("'value_int' is of a kind");
+        case("value_int", Attr::Float(1.0)).fails("'value_int' is of an unsupported kind");
         case("value_int", Attr::Int(1)).attr("value_float", Attr::Float(1.0)).fails("more than one");
         Case::new("Constant").fails("needs an attribute");
     }
@@ -256,15 +259,15 @@ mod tests {
         for op in ["RandomNormalLike", "RandomUniformLike"] {
             Case::new(op).input("float16[Nx3]").infers(&["float16[Nx3]"]);
             Case::new(op).input("int64[*]").int("dtype", 1).infers(&["float[*]"]);
-            Case::new(op).input("int64[2]").fails("cannot draw int64");
+            Case::new(op).input("int64[2]").fails("cannot sample int64");
         }
     }
 
     #[test]
-    fn draws_from_probabilities() {
+    fn sampling_from_probabilities() {
         Case::new("Bernoulli").input("float[Nx3]").infers(&["float[Nx3]"]);
         Case::new("Bernoulli").input("float[Nx3]").int("dtype", 9).infers(&["bool[Nx3]"]);
-        Case::new("Bernoulli").input("float[2]").int("dtype", 99).fails("no ONNX element type");
+        Case::new("Bernoulli").input("float[2]").int("dtype", 99).fails("not an ONNX element type");
         Case::new("Multinomial").input("float[Nx3]").int("sample_size", 5).infers(&["int32[Nx5]"]);
         Case::new("Multinomial").input("float[*]").int("dtype", 7).infers(&["int64[?x1]"]);
         Case::new("Multinomial").input("float[3]").fails("must have rank 2");
@@ -280,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn shape_has_one_element_a_dimension() {
+    fn shape_has_one_element_per_dimension() {
         let case = || Case::new("Shape").input("float[Nx3x4]");
         case().infers(&["int64[3]"]);
         case().int("start", 1).infers(&["int64[2]"]);

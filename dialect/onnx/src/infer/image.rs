@@ -1,10 +1,11 @@
 //! Operators on images.
 
-use super::{Types, one};
+use super::{Types, single_result};
 use crate::node::normalize_axes;
 use crate::{DType, Dim, Error, Node, Shape, TensorType};
 
-/// A dimension under a scale, of the part of it that is cropped. In `f32`, as the scales are: `10 * 0.7` shall be 7.
+/// Returns the size of a dimension that is cropped to the fraction `part` and scaled. Computed in `f32`, the type of scales:
+/// `10 * 0.7` must be 7.
 fn scaled(dim: Dim, part: f64, scale: f64) -> Result<Dim, Error> {
     if !(scale > 0.0 && scale.is_finite()) {
         return Err(Error::new(format!("scales must be positive, one is {scale}")));
@@ -15,12 +16,14 @@ fn scaled(dim: Dim, part: f64, scale: f64) -> Result<Dim, Error> {
     let Some(size) = dim.known() else { return Ok(Dim::Unknown) };
     let result = (size as f32 * part as f32 * scale as f32).floor();
     if !(0.0..i64::MAX as f32).contains(&result) {
-        return Err(Error::new(format!("a dimension of {size} scaled by {scale}, cropped to {part}, is no size")));
+        return Err(Error::new(format!(
+            "a dimension of {size} scaled by {scale}, cropped to {part}, is not a valid size"
+        )));
     }
     Ok(Dim::Known(result as i64))
 }
 
-/// Whether an operand is there; models from before operands could be left out have an empty one instead.
+/// Returns true if an operand is present. Models of older opsets, which required the operand, pass an empty tensor instead.
 fn is_present(node: &Node<'_>, index: usize) -> bool {
     node.optional(index).is_some_and(|value| value.ty.shape.as_deref() != Some(&[Dim::Known(0)]))
 }
@@ -32,7 +35,7 @@ pub(super) fn resize(node: &Node<'_>) -> Types {
         (false, false) => return Err(Error::new("needs scales or sizes")),
         (_, by_sizes) => by_sizes,
     };
-    let Some(x) = &ty.shape else { return one(ty.clone()) };
+    let Some(x) = &ty.shape else { return single_result(ty.clone()) };
     let axes = match node.ints("axes")? {
         Some(axes) => normalize_axes(axes, x.len())?,
         None => (0..x.len()).collect(),
@@ -43,10 +46,10 @@ pub(super) fn resize(node: &Node<'_>) -> Types {
     for (axis, size) in axes.into_iter().zip(after) {
         shape[axis] = size;
     }
-    one(TensorType::new(ty.dtype, shape))
+    single_result(TensorType::new(ty.dtype, shape))
 }
 
-/// The axes to resize under the operand 'sizes'.
+/// Returns the new sizes of the axes, given by the operand 'sizes'.
 fn resized_to(node: &Node<'_>, before: &[Dim]) -> Result<Shape, Error> {
     node.expect_shape(3, &[Dim::Known(before.len() as i64)])?;
     let sizes = match node.sizes_of(3)? {
@@ -70,7 +73,7 @@ fn resized_to(node: &Node<'_>, before: &[Dim]) -> Result<Shape, Error> {
     if let Some(size) = old.iter().find(|&&size| size < 1) {
         return Err(Error::new(format!("an axis of size {size} has no aspect ratio to keep")));
     }
-    // Ratios are compared and rounded as integers: a float would round halves either way.
+    // Ratios are compared and rounded exactly, as integers: floating-point rounding of halves is inconsistent.
     let ratio = |&(new, old): &(i64, i64)| (i128::from(new), i128::from(old));
     let compare = |a: &(i64, i64), b: &(i64, i64)| {
         let ((a_new, a_old), (b_new, b_old)) = (ratio(a), ratio(b));
@@ -90,7 +93,7 @@ fn resized_to(node: &Node<'_>, before: &[Dim]) -> Result<Shape, Error> {
         .collect()
 }
 
-/// The axes to resize under the operand 'scales'.
+/// Returns the new sizes of the axes, given by the operand 'scales'.
 fn resized_by(node: &Node<'_>, before: &[Dim]) -> Result<Shape, Error> {
     let axes = before.len();
     node.expect_shape(2, &[Dim::Known(axes as i64)])?;
@@ -113,19 +116,19 @@ fn resized_by(node: &Node<'_>, before: &[Dim]) -> Result<Shape, Error> {
 pub(super) fn upsample(node: &Node<'_>) -> Types {
     let ty = &node.input(0)?.ty;
     node.input(1)?;
-    let Some(x) = &ty.shape else { return one(ty.clone()) };
+    let Some(x) = &ty.shape else { return single_result(ty.clone()) };
     node.expect_shape(1, &[Dim::Known(x.len() as i64)])?;
     let shape = match node.floats_of(1) {
         Some(scales) => x.iter().zip(scales).map(|(&dim, scale)| scaled(dim, 1.0, scale)).collect::<Result<_, _>>()?,
         None => vec![Dim::Unknown; x.len()],
     };
-    one(TensorType::new(ty.dtype, shape))
+    single_result(TensorType::new(ty.dtype, shape))
 }
 
-/// The grid has a point of the image for each element of the result.
+/// Infers `GridSample`. The grid has one point of the image per element of the result.
 pub(super) fn grid_sample(node: &Node<'_>) -> Types {
     let (x, grid) = (node.input(0)?, node.input(1)?);
-    let Some(rank) = x.ty.rank().or(grid.ty.rank()) else { return one(TensorType::unranked(x.ty.dtype)) };
+    let Some(rank) = x.ty.rank().or(grid.ty.rank()) else { return single_result(TensorType::unranked(x.ty.dtype)) };
     if rank < 3 {
         return Err(Error::new(format!("needs a batch, channels and at least one spatial axis, has {}", x.ty)));
     }
@@ -135,7 +138,7 @@ pub(super) fn grid_sample(node: &Node<'_>) -> Types {
     let points = node.expect_shape(1, &points)?;
     let mut shape = vec![points[0], image[1]];
     shape.extend(&points[1..rank - 1]);
-    one(TensorType::new(x.ty.dtype, shape))
+    single_result(TensorType::new(x.ty.dtype, shape))
 }
 
 pub(super) fn affine_grid(node: &Node<'_>) -> Types {
@@ -146,7 +149,7 @@ pub(super) fn affine_grid(node: &Node<'_>) -> Types {
         (Some(size), _) => size,
         (None, Dim::Known(2)) => vec![Dim::Unknown; 4],
         (None, Dim::Known(3)) => vec![Dim::Unknown; 5],
-        (None, _) => return one(TensorType::unranked(dtype)),
+        (None, _) => return single_result(TensorType::unranked(dtype)),
     };
     if !(4..=5).contains(&size.len()) {
         return Err(Error::new(format!("size must be that of an image (4) or a volume (5), has {}", size.len())));
@@ -156,7 +159,7 @@ pub(super) fn affine_grid(node: &Node<'_>) -> Types {
     let mut shape = vec![theta[0]];
     shape.extend(&size[2..]);
     shape.push(Dim::Known(axes));
-    one(TensorType::new(dtype, shape))
+    single_result(TensorType::new(dtype, shape))
 }
 
 pub(super) fn roi_align(node: &Node<'_>) -> Types {
@@ -167,7 +170,7 @@ pub(super) fn roi_align(node: &Node<'_>) -> Types {
     let regions = node.expect_shape(2, &rois[..1])?[0];
     match (node.int_or("output_height", 1)?, node.int_or("output_width", 1)?) {
         (height, width) if height > 0 && width > 0 => {
-            one(TensorType::new(dtype, vec![regions, x[1], Dim::Known(height), Dim::Known(width)]))
+            single_result(TensorType::new(dtype, vec![regions, x[1], Dim::Known(height), Dim::Known(width)]))
         }
         (height, width) => {
             Err(Error::new(format!("output_height and output_width must be positive, are {height} and {width}")))
@@ -182,7 +185,7 @@ pub(super) fn image_decoder(node: &Node<'_>) -> Types {
         "Grayscale" => 1,
         other => return Err(Error::new(format!("attribute 'pixel_format' must be RGB, BGR or Grayscale, is {other}"))),
     };
-    one(TensorType::new(DType::U8, vec![Dim::Unknown, Dim::Unknown, Dim::Known(channels)]))
+    single_result(TensorType::new(DType::U8, vec![Dim::Unknown, Dim::Unknown, Dim::Known(channels)]))
 }
 
 #[cfg(test)]
@@ -210,18 +213,18 @@ mod tests {
         by_scales("float[1x1x2x2]", &[2.0, 3.0]).fails("operand 2 must have shape [4]");
         by_scales("float[2]", &[0.0]).fails("must be positive");
         by_scales("float[2]", &[f64::NAN]).fails("must be positive");
-        by_scales("float[4611686018427387904]", &[1e30]).fails("is no size");
+        by_scales("float[4611686018427387904]", &[1e30]).fails("is not a valid size");
         Case::new("Resize").input("float[NxHxW]").none().input("float[3]").infers(&["float[?x?x?]"]);
     }
 
     #[test]
-    fn crops_scale_what_is_left() {
+    fn crops_scale_the_remaining_part() {
         let crop = |roi: &[f64], scales: &[f64]| {
             let case = Case::new("Resize").input("float[1x1x4x4]").constant(floats(roi)).constant(floats(scales));
             case.str("coordinate_transformation_mode", "tf_crop_and_resize").ints("axes", &[2, 3])
         };
         crop(&[0.25, 0.5, 0.75, 1.0], &[2.0, 3.0]).infers(&["float[1x1x4x6]"]);
-        crop(&[0.75, 0.5, 0.25, 1.0], &[2.0, 3.0]).fails("is no size");
+        crop(&[0.75, 0.5, 0.25, 1.0], &[2.0, 3.0]).fails("is not a valid size");
         crop(&[0.75, 0.5], &[2.0, 3.0]).fails("operand 1 must have shape [4]");
         by_scales("float[2]", &[2.0])
             .str("coordinate_transformation_mode", "tf_crop_and_resize")
@@ -229,11 +232,11 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_sizes() {
+    fn sizes_replace_dimensions() {
         to_sizes("float[1x1x2x4]", &[1, 1, 7, 8]).infers(&["float[1x1x7x8]"]);
         to_sizes("float[Nx1x2x4]", &[7, 8]).ints("axes", &[2, 3]).infers(&["float[Nx1x7x8]"]);
         to_sizes("float[Nx1x2x4]", &[7, 8]).ints("axes", &[2, 2]).fails("named twice");
-        to_sizes("float[Nx1x2x4]", &[7, -8]).ints("axes", &[2, 3]).fails("holds sizes");
+        to_sizes("float[Nx1x2x4]", &[7, -8]).ints("axes", &[2, 3]).fails("must contain sizes");
         Case::new("Resize").input("float[Nx3x5x5]").none().none().partial("Nx3xHxW").infers(&["float[Nx3xHxW]"]);
         Case::new("Resize").input("float[2x2]").none().input("float[0]").shape_input(&[3, 3]).infers(&["float[3x3]"]);
         Case::new("Resize").input("float[2x2]").none().input("float[2]").shape_input(&[3, 3]).fails("remove one");
@@ -242,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn aspect_ratios_are_kept() {
+    fn aspect_ratios_are_preserved() {
         let keep =
             |x, sizes: &[i64], policy| to_sizes(x, sizes).ints("axes", &[2, 3]).str("keep_aspect_ratio_policy", policy);
         keep("float[1x1x2x4]", &[7, 8], "not_larger").infers(&["float[1x1x4x8]"]);
@@ -269,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn grids_say_where_to_sample() {
+    fn grids_determine_the_result_shape() {
         let case = |x, grid| Case::new("GridSample").input(x).input(grid);
         case("float[NxCx4x4]", "float[Nx6x7x2]").infers(&["float[NxCx6x7]"]);
         case("float[NxCx3x4x4]", "float[2x2x6x7x3]").infers(&["float[2xCx2x6x7]"]);

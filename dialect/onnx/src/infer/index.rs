@@ -1,11 +1,11 @@
-//! Operators that pick or place elements by index.
+//! Operators that gather, scatter or compute indices.
 
-use super::{Types, one};
+use super::{Types, single_result};
 use crate::node::{Node, normalize_axis};
-use crate::shape::{join, product};
+use crate::shape::{format_shape, product};
 use crate::{DType, Dim, Error, Shape, TensorType, Value};
 
-/// An operand of indices, which are signed integers of 32 or 64 bits.
+/// Returns an operand of indices, which must be signed integers of 32 or 64 bits.
 fn indices<'a>(node: &Node<'a>, index: usize) -> Result<&'a Value, Error> {
     let value = node.input(index)?;
     match value.ty.dtype {
@@ -14,7 +14,7 @@ fn indices<'a>(node: &Node<'a>, index: usize) -> Result<&'a Value, Error> {
     }
 }
 
-/// The only element of an integer operand, as far as it is known.
+/// Returns the only element of an integer operand, which may be unknown.
 fn single(node: &Node<'_>, index: usize) -> Result<Dim, Error> {
     match node.input(index)?.dims().as_deref() {
         None => Ok(Dim::Unknown),
@@ -33,10 +33,10 @@ pub(super) fn gather(node: &Node<'_>) -> Types {
             result = Some([&data[..axis], indices, &data[axis + 1..]].concat());
         }
     }
-    one(TensorType::new(node.dtype(0)?, result))
+    single_result(TensorType::new(node.dtype(0)?, result))
 }
 
-/// The rank that data and indices share, where it is known, with the axis checked against it.
+/// Returns the common rank of data and indices, if it is known, and checks the axis against it.
 fn shared_rank(node: &Node<'_>) -> Result<Option<usize>, Error> {
     let (data, indices) = (node.input(0)?, indices(node, 1)?);
     let rank = match (data.ty.rank(), indices.ty.rank()) {
@@ -51,14 +51,14 @@ fn shared_rank(node: &Node<'_>) -> Result<Option<usize>, Error> {
 
 pub(super) fn gather_elements(node: &Node<'_>) -> Types {
     let dtype = node.dtype(0)?;
-    one(match (shared_rank(node)?, node.shape(1)?) {
+    single_result(match (shared_rank(node)?, node.shape(1)?) {
         (_, Some(shape)) => TensorType::new(dtype, shape.to_vec()),
         (Some(rank), None) => TensorType::of_rank(dtype, rank),
         (None, None) => TensorType::unranked(dtype),
     })
 }
 
-/// The length of the index tuples, the last dimension of indices, which must address at most `most` dimensions.
+/// Returns the length of the index tuples, the last dimension of `indices`; it must be at most `most`.
 fn tuple_len(indices: &[Dim], most: usize) -> Result<Option<usize>, Error> {
     let Some(last) = indices.last() else {
         return Err(Error::new("indices must have rank 1 or more, these are a scalar"));
@@ -68,7 +68,9 @@ fn tuple_len(indices: &[Dim], most: usize) -> Result<Option<usize>, Error> {
     };
     match usize::try_from(len) {
         Ok(len) if len <= most => Ok(Some(len)),
-        _ => Err(Error::new(format!("indices {} address {len} dimensions, the data has {most}", join(indices)))),
+        _ => {
+            Err(Error::new(format!("indices {} address {len} dimensions, the data has {most}", format_shape(indices))))
+        }
     }
 }
 
@@ -76,7 +78,7 @@ pub(super) fn gather_nd(node: &Node<'_>) -> Types {
     let dtype = node.dtype(0)?;
     let batch = node.int_or("batch_dims", 0)?;
     let (Some(data), Some(indices)) = (node.shape(0)?, indices(node, 1)?.ty.shape.as_deref()) else {
-        return one(TensorType::unranked(dtype));
+        return single_result(TensorType::unranked(dtype));
     };
     let batch = match usize::try_from(batch) {
         Ok(batch) if batch < data.len().min(indices.len()) => batch,
@@ -88,20 +90,24 @@ pub(super) fn gather_nd(node: &Node<'_>) -> Types {
         }
     };
     let Some(len) = tuple_len(indices, data.len() - batch)? else {
-        return one(TensorType::unranked(dtype));
+        return single_result(TensorType::unranked(dtype));
     };
     let mut result = Shape::new();
     for (i, &dim) in indices[..indices.len() - 1].iter().enumerate() {
         let dim = if i < batch { dim.unify(data[i]) } else { Some(dim) };
         result.push(dim.ok_or_else(|| {
-            Error::new(format!("data {} and indices {} differ in batch dimension {i}", join(data), join(indices)))
+            Error::new(format!(
+                "data {} and indices {} differ in batch dimension {i}",
+                format_shape(data),
+                format_shape(indices)
+            ))
         })?);
     }
     result.extend_from_slice(&data[batch + len..]);
-    one(TensorType::new(dtype, result))
+    single_result(TensorType::new(dtype, result))
 }
 
-/// Checks what all scatters share: updates of the data's element type, and a reduction that ONNX has.
+/// Checks the operands of a scatter operator: updates have the data's element type, and the reduction is valid.
 fn check_updates<'a>(node: &Node<'a>) -> Result<&'a Value, Error> {
     let (dtype, updates) = (node.dtype(0)?, node.input(2)?);
     if updates.ty.dtype != dtype {
@@ -130,10 +136,10 @@ pub(super) fn scatter_elements(node: &Node<'_>) -> Types {
             node.input(1)?.ty
         )));
     }
-    one(scattered(node, rank)?)
+    single_result(scattered(node, rank)?)
 }
 
-/// The data's type; of the given rank, where the data's own is not known.
+/// Returns the data's type, with the given rank if the data's own is unknown.
 fn scattered(node: &Node<'_>, rank: Option<usize>) -> Result<TensorType, Error> {
     let data = &node.input(0)?.ty;
     Ok(match (&data.shape, rank) {
@@ -158,10 +164,14 @@ pub(super) fn scatter_nd(node: &Node<'_>) -> Types {
     {
         let expected = [&indices[..indices.len() - 1], &data[len..]].concat();
         if !fits(&expected, shape) {
-            return Err(Error::new(format!("updates must be {}, are {}", join(&expected), join(shape))));
+            return Err(Error::new(format!(
+                "updates must be {}, are {}",
+                format_shape(&expected),
+                format_shape(shape)
+            )));
         }
     }
-    one(scattered(node, None)?)
+    single_result(scattered(node, None)?)
 }
 
 pub(super) fn one_hot(node: &Node<'_>) -> Types {
@@ -169,29 +179,29 @@ pub(super) fn one_hot(node: &Node<'_>) -> Types {
     if let Some(&[Dim::Known(len)]) = node.shape_of_rank(2, 1)?
         && len != 2
     {
-        return Err(Error::new(format!("operand 2 must hold the off and the on value, has {len} elements")));
+        return Err(Error::new(format!("operand 2 must contain the off and the on value, has {len} elements")));
     }
-    // The depth may be a floating-point number; what is not a whole one is left to the runtime.
+    // The depth may be a floating-point number; the result of a fractional one depends on the runtime.
     let depth = match node.floats_of(1).as_deref() {
         Some(&[depth]) if depth.fract() == 0.0 && depth.abs() < 9e15 => Dim::Known(depth as i64),
         Some(&[_]) => Dim::Unknown,
         _ => single(node, 1)?,
     };
     if let Dim::Known(depth @ ..0) = depth {
-        return Err(Error::new(format!("the depth is {depth}, cannot be negative")));
+        return Err(Error::new(format!("the depth is {depth}, which cannot be negative")));
     }
     let Some(indices) = node.shape(0)? else {
-        return one(TensorType::unranked(dtype));
+        return single_result(TensorType::unranked(dtype));
     };
     let mut result = indices.to_vec();
     result.insert(normalize_axis(axis, indices.len() + 1)?, depth);
-    one(TensorType::new(dtype, result))
+    single_result(TensorType::new(dtype, result))
 }
 
 pub(super) fn top_k(node: &Node<'_>) -> Types {
     let k = single(node, 1)?;
     if let Dim::Known(k @ ..0) = k {
-        return Err(Error::new(format!("k is {k}, cannot be negative")));
+        return Err(Error::new(format!("k is {k}, which cannot be negative")));
     }
     let axis = node.int_or("axis", -1)?;
     let mut shape = node.input(0)?.ty.shape.clone();
@@ -219,10 +229,10 @@ pub(super) fn arg_extremum(node: &Node<'_>) -> Types {
             shape.remove(axis);
         }
     }
-    one(TensorType::new(DType::I64, shape))
+    single_result(TensorType::new(DType::I64, shape))
 }
 
-/// One column an element that is not zero: known only of a constant.
+/// Infers `NonZero`: one column per nonzero element, whose number is known only for a constant.
 pub(super) fn non_zero(node: &Node<'_>) -> Types {
     let value = node.input(0)?;
     let tensor = value.tensor();
@@ -230,7 +240,7 @@ pub(super) fn non_zero(node: &Node<'_>) -> Types {
     let count = ints.or_else(|| Some(tensor?.floats()?.iter().filter(|&&v| v != 0.0).count()));
     let count = count.map_or(Dim::Unknown, |count| Dim::Known(count as i64));
     let rank = value.ty.rank().map_or(Dim::Unknown, |rank| Dim::Known(rank as i64));
-    one(TensorType::new(DType::I64, vec![rank, count]))
+    single_result(TensorType::new(DType::I64, vec![rank, count]))
 }
 
 pub(super) fn unique(node: &Node<'_>) -> Types {
@@ -262,7 +272,7 @@ pub(super) fn non_max_suppression(node: &Node<'_>) -> Types {
         let (boxes, scores) = (&node.input(0)?.ty, &node.input(1)?.ty);
         return Err(Error::new(format!("boxes {boxes} and scores {scores} differ in batch or number of boxes")));
     }
-    one(TensorType::new(DType::I64, vec![Dim::Unknown, Dim::Known(3)]))
+    single_result(TensorType::new(DType::I64, vec![Dim::Unknown, Dim::Known(3)]))
 }
 
 #[cfg(test)]
@@ -271,7 +281,7 @@ mod tests {
     use crate::{DType, Tensor};
 
     #[test]
-    fn gather_puts_the_indices_in_the_axis() {
+    fn gather_replaces_the_axis_by_the_indices() {
         Case::new("Gather").input("float[100x64]").input("int64[NxS]").infers(&["float[NxSx64]"]);
         Case::new("Gather").input("float[NxSx64]").input("int64[]").int("axis", 1).infers(&["float[Nx64]"]);
         Case::new("Gather").input("float[2x3]").input("int32[1]").int("axis", -1).infers(&["float[2x1]"]);
@@ -307,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn scatter_keeps_the_data() {
+    fn scatter_preserves_the_data_type() {
         for op in ["ScatterElements", "Scatter"] {
             let case = || Case::new(op).input("float[Nx3]");
             case().input("int64[1x2]").input("float[1x2]").infers(&["float[Nx3]"]);

@@ -1,25 +1,25 @@
 //! Operators that move elements without changing them: reshape, transpose, concatenate, slice, pad, tile.
 
-pub(super) mod cut;
 pub(super) mod reshape;
+pub(super) mod slice_pad;
 
-use super::{Types, elementwise::same_as_first, one};
+use super::{Types, elementwise::same_as_first, single_result};
 use crate::node::{Node, normalize_axis};
-use crate::shape::{broadcast, join, product};
+use crate::shape::{broadcast, format_shape, product};
 use crate::{DType, Dim, Error, Shape, TensorType};
 
-/// Beyond any real model; a hostile length would otherwise make inference itself allocate or run without bound.
+/// Maximum rank, far above that of real models. Bounds time and memory of inference on malicious models.
 const MAX_RANK: i64 = 1024;
 
-/// The elements of an operand that lists dimensions or axes; unknown ones where only its length is known.
+/// Returns the elements of an operand that lists dimensions or axes; all unknown if only its length is known.
 pub(super) fn list_operand(node: &Node<'_>, index: usize) -> Result<Option<Vec<Dim>>, Error> {
     let value = node.input(index)?;
     if !value.ty.dtype.is_int() {
-        return Err(Error::new(format!("operand {index} must hold integers, is {}: insert a Cast", value.ty)));
+        return Err(Error::new(format!("operand {index} must contain integers, is {}: insert a Cast", value.ty)));
     }
     let len = match value.ty.shape.as_deref() {
         None => None,
-        // Some exporters write a list of one element as a scalar.
+        // Some exporters emit a list of one element as a scalar.
         Some([]) => Some(1),
         Some([len]) => len.known(),
         Some(_) => {
@@ -29,12 +29,12 @@ pub(super) fn list_operand(node: &Node<'_>, index: usize) -> Result<Option<Vec<D
     if let Some(len) = len
         && !(0..=MAX_RANK).contains(&len)
     {
-        return Err(Error::new(format!("operand {index} lists {len} dimensions, divi handles at most {MAX_RANK}")));
+        return Err(Error::new(format!("operand {index} lists {len} dimensions; at most {MAX_RANK} are supported")));
     }
     Ok(value.dims().or_else(|| len.map(|len| vec![Dim::Unknown; len as usize])))
 }
 
-/// As `list_operand`, for elements that are sizes or counts: none may be negative.
+/// Returns the elements of an operand like `list_operand`; they are sizes or counts and must not be negative.
 pub(super) fn sizes_operand(node: &Node<'_>, index: usize) -> Result<Option<Vec<Dim>>, Error> {
     let sizes = list_operand(node, index)?;
     match sizes.iter().flatten().filter_map(|size| size.known()).find(|&size| size < 0) {
@@ -43,17 +43,17 @@ pub(super) fn sizes_operand(node: &Node<'_>, index: usize) -> Result<Option<Vec<
     }
 }
 
-/// The product of dimensions as one dimension of a result, which must fit if it is known.
+/// Returns the product of dimensions as one dimension of a result; it is an error if it overflows.
 fn volume(dims: &[Dim]) -> Result<Dim, Error> {
     match product(dims) {
         Dim::Unknown if dims.iter().all(|dim| dim.known().is_some()) => {
-            Err(Error::new(format!("the dimension {} is too large for a 64-bit size", join(dims))))
+            Err(Error::new(format!("the dimension {} is too large for a 64-bit size", format_shape(dims))))
         }
         dim => Ok(dim),
     }
 }
 
-/// The sum of dimensions, where it is known; a symbol if everything else is zero.
+/// Returns the sum of dimensions if it is known; a symbol if all others are zero.
 fn sum(dims: &[Dim]) -> Result<Dim, Error> {
     let sizes = dims.iter().filter_map(|dim| dim.known());
     let total = sizes.into_iter().try_fold(0i64, i64::checked_add);
@@ -67,7 +67,7 @@ fn sum(dims: &[Dim]) -> Result<Dim, Error> {
 }
 
 pub(super) fn concat(node: &Node<'_>) -> Types {
-    let operands = node.variadic()?;
+    let operands = node.operands()?;
     let axis = node.int("axis")?.ok_or_else(|| Error::new("needs the attribute 'axis'"))?;
     let first = operands.first().ok_or_else(|| Error::new("needs at least one operand"))?;
     if let Some(other) = operands.iter().find(|operand| operand.ty.dtype != first.ty.dtype) {
@@ -78,7 +78,7 @@ pub(super) fn concat(node: &Node<'_>) -> Types {
     }
     let mut shapes = operands.iter().filter_map(|operand| operand.ty.shape.as_deref());
     let Some(mut shape) = shapes.next().map(<[Dim]>::to_vec) else {
-        return one(TensorType::unranked(first.ty.dtype));
+        return single_result(TensorType::unranked(first.ty.dtype));
     };
     if shape.is_empty() {
         return Err(Error::new("scalars cannot be concatenated: insert an Unsqueeze before each"));
@@ -88,17 +88,17 @@ pub(super) fn concat(node: &Node<'_>) -> Types {
         shape = unify_except(&shape, other, axis).ok_or_else(|| {
             Error::new(format!(
                 "operands must agree in all dimensions but {axis}, these are {} and {}",
-                join(&shape),
-                join(other)
+                format_shape(&shape),
+                format_shape(other)
             ))
         })?;
     }
     let along = operands.iter().map(|operand| operand.ty.shape.as_deref().map_or(Dim::Unknown, |shape| shape[axis]));
     shape[axis] = sum(&along.collect::<Vec<_>>())?;
-    one(TensorType::new(first.ty.dtype, shape))
+    single_result(TensorType::new(first.ty.dtype, shape))
 }
 
-/// Two shapes that must agree outside `axis`, where the result has the first one's dimension.
+/// Unifies two shapes except along `axis`, where the result has the dimension of `a`.
 fn unify_except(a: &[Dim], b: &[Dim], axis: usize) -> Option<Shape> {
     if a.len() != b.len() {
         return None;
@@ -112,7 +112,7 @@ pub(super) fn tile(node: &Node<'_>) -> Types {
     let shape = match (node.shape(0)?, repeats) {
         (Some(shape), Some(repeats)) if shape.len() != repeats.len() => {
             return Err(Error::new(format!(
-                "there are {} repeats for an operand of rank {}: pass one a dimension",
+                "there are {} repeats for an operand of rank {}: pass one per dimension",
                 repeats.len(),
                 shape.len()
             )));
@@ -122,9 +122,9 @@ pub(super) fn tile(node: &Node<'_>) -> Types {
         }
         (Some(shape), None) => vec![Dim::Unknown; shape.len()],
         (None, Some(repeats)) => vec![Dim::Unknown; repeats.len()],
-        (None, None) => return one(TensorType::unranked(dtype)),
+        (None, None) => return single_result(TensorType::unranked(dtype)),
     };
-    one(TensorType::new(dtype, shape))
+    single_result(TensorType::new(dtype, shape))
 }
 
 pub(super) fn expand(node: &Node<'_>) -> Types {
@@ -133,7 +133,7 @@ pub(super) fn expand(node: &Node<'_>) -> Types {
         (Some(shape), Some(target)) => Some(broadcast(shape, &target)?),
         _ => None,
     };
-    one(TensorType::new(node.dtype(0)?, shape))
+    single_result(TensorType::new(node.dtype(0)?, shape))
 }
 
 fn block_size(node: &Node<'_>) -> Result<Dim, Error> {
@@ -144,7 +144,7 @@ fn block_size(node: &Node<'_>) -> Result<Dim, Error> {
     }
 }
 
-/// A dimension that a block size must divide.
+/// Divides a dimension by a block size, which must be a divisor.
 fn divide(dim: Dim, by: Dim, what: &str) -> Result<Dim, Error> {
     match (dim, by) {
         (Dim::Known(size), Dim::Known(by)) if by > 0 && size % by == 0 => Ok(Dim::Known(size / by)),
@@ -167,7 +167,7 @@ pub(super) fn depth_to_space(node: &Node<'_>) -> Types {
         }
         _ => vec![Dim::Unknown; 4],
     };
-    one(TensorType::new(node.dtype(0)?, shape))
+    single_result(TensorType::new(node.dtype(0)?, shape))
 }
 
 pub(super) fn space_to_depth(node: &Node<'_>) -> Types {
@@ -178,7 +178,7 @@ pub(super) fn space_to_depth(node: &Node<'_>) -> Types {
         }
         _ => vec![Dim::Unknown; 4],
     };
-    one(TensorType::new(node.dtype(0)?, shape))
+    single_result(TensorType::new(node.dtype(0)?, shape))
 }
 
 fn at_least_a_matrix(node: &Node<'_>) -> Result<(), Error> {
@@ -219,10 +219,10 @@ pub(super) fn bit_cast(node: &Node<'_>) -> Types {
             "{from} cannot be reinterpreted as {to}: the widths must be equal, or use Cast"
         )));
     }
-    one(TensorType::new(to, node.input(0)?.ty.shape.clone()))
+    single_result(TensorType::new(to, node.input(0)?.ty.shape.clone()))
 }
 
-/// Writes into a cache that keeps its size, so the update may only be shorter along the sequence axis.
+/// Infers `TensorScatter`, which writes into a cache of fixed size: the update may be shorter along the sequence axis only.
 pub(super) fn tensor_scatter(node: &Node<'_>) -> Types {
     let (cache, update) = (node.input(0)?, node.input(1)?);
     let mode = node.str_or("mode", "linear")?;
@@ -235,19 +235,19 @@ pub(super) fn tensor_scatter(node: &Node<'_>) -> Types {
         return Err(mismatch());
     }
     let Some(shape) = &cache.ty.shape else {
-        return one(cache.ty.clone());
+        return single_result(cache.ty.clone());
     };
     let axis = normalize_axis(axis, shape.len())?;
     if axis == 0 {
         return Err(Error::new("attribute 'axis' names dimension 0, which is the batch: name the sequence dimension"));
     }
     let Some(other) = &update.ty.shape else {
-        return one(cache.ty.clone());
+        return single_result(cache.ty.clone());
     };
     let unified = unify_except(shape, other, axis).ok_or_else(mismatch)?;
     match (shape[axis], other[axis]) {
         (Dim::Known(have), Dim::Known(wanted)) if wanted > have => Err(mismatch()),
-        _ => one(TensorType::new(cache.ty.dtype, unified)),
+        _ => single_result(TensorType::new(cache.ty.dtype, unified)),
     }
 }
 
@@ -291,7 +291,7 @@ mod tests {
         Case::new("Expand").input("float[1x3]").input("int64[?]").infers(&["float[*]"]);
         Case::new("Expand").input("float[3]").shape_input(&[4]).fails("do not broadcast");
         Case::new("Expand").input("float[3]").input("int64[1099511627776]").fails("at most 1024");
-        Case::new("Expand").input("float[3]").input("float[1]").fails("must hold integers");
+        Case::new("Expand").input("float[3]").input("float[1]").fails("must contain integers");
         Case::new("Expand").input("float[3]").input("int64[1x1]").fails("must have rank 1");
     }
 
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn reverse_sequence_keeps_the_type() {
+    fn reverse_sequence_preserves_type() {
         let case = || Case::new("ReverseSequence").input("float[5xNx2]");
         case().input("int64[?]").infers(&["float[5xNx2]"]);
         case().input("int64[5]").int("batch_axis", 0).int("time_axis", 1).infers(&["float[5xNx2]"]);
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn bit_cast_keeps_the_width() {
+    fn bit_cast_preserves_width() {
         Case::new("BitCast").input("float[2xN]").int("to", 6).infers(&["int32[2xN]"]);
         Case::new("BitCast").input("float[2]").int("to", 7).fails("the widths must be equal");
         Case::new("BitCast").input("string[2]").int("to", 8).fails("cannot be reinterpreted");
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn tensor_scatter_keeps_the_cache() {
+    fn tensor_scatter_preserves_the_cache_type() {
         let case = || Case::new("TensorScatter").input("float[Nx4x16x8]");
         case().input("float[2x4x1x8]").infers(&["float[2x4x16x8]"]);
         case().input("float[*]").infers(&["float[Nx4x16x8]"]);

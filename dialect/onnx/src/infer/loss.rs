@@ -1,10 +1,10 @@
-//! Losses, and the vectorizer of text models.
+//! Losses and `TfIdfVectorizer`.
 
-use super::{Types, one};
-use crate::{DType, Dim, Error, Node, Shape, TensorType, shape::computed};
+use super::{Types, single_result};
+use crate::{DType, Dim, Error, Node, Shape, TensorType, shape::checked_size};
 
-/// The loss of each sample, or a scalar where they are reduced. The scores have the samples' shape with the classes as
-/// a second axis.
+/// Infers the loss of each sample, or a scalar if they are reduced. The scores have the samples' shape with the classes as
+/// the second axis.
 fn loss(node: &Node<'_>) -> Result<TensorType, Error> {
     let dtype = node.same_dtype(&[0, 2])?;
     let target = node.shape(1)?.map(<[Dim]>::to_vec);
@@ -25,33 +25,35 @@ fn loss(node: &Node<'_>) -> Result<TensorType, Error> {
 }
 
 pub(super) fn negative_log_likelihood_loss(node: &Node<'_>) -> Types {
-    one(loss(node)?)
+    single_result(loss(node)?)
 }
 
 pub(super) fn softmax_cross_entropy_loss(node: &Node<'_>) -> Types {
     Ok(vec![loss(node)?, node.input(0)?.ty.clone()])
 }
 
-/// The result has one element for each n-gram of the pool.
+/// Infers `TfIdfVectorizer`, whose result has one element per n-gram of the pool.
 pub(super) fn tf_idf_vectorizer(node: &Node<'_>) -> Types {
     let indexes = node.ints("ngram_indexes")?.unwrap_or_default();
     let Some(&last) = indexes.iter().max() else {
-        return Err(Error::new("needs the attribute 'ngram_indexes', where each n-gram of the pool is in the result"));
+        return Err(Error::new(
+            "needs the attribute 'ngram_indexes', the positions of the pool's n-grams in the result",
+        ));
     };
     if let Some(index) = indexes.iter().find(|&&index| index < 0) {
-        return Err(Error::new(format!("attribute 'ngram_indexes' has {index}, which is no index")));
+        return Err(Error::new(format!("attribute 'ngram_indexes' has the negative index {index}")));
     }
     if node.floats("weights")?.is_some_and(|weights| weights.len() != indexes.len()) {
-        return Err(Error::new("attributes 'weights' and 'ngram_indexes' must have as many elements"));
+        return Err(Error::new("attributes 'weights' and 'ngram_indexes' must have the same length"));
     }
-    let width = computed(last.checked_add(1), || format!("{last} + 1"))?;
+    let width = checked_size(last.checked_add(1), || format!("{last} + 1"))?;
     let shape = match node.shape(0)? {
         Some([_]) => Some(vec![width]),
         Some([batch, _]) => Some(vec![*batch, width]),
         Some(_) => return Err(Error::new(format!("needs one sequence or a batch of them, has {}", node.input(0)?.ty))),
         None => None,
     };
-    one(TensorType::new(DType::F32, shape))
+    single_result(TensorType::new(DType::F32, shape))
 }
 
 #[cfg(test)]
@@ -85,7 +87,7 @@ mod tests {
         case("string[Nx6]", &[0, 1]).infers(&["float[Nx2]"]);
         case("int64[*]", &[0, 1]).infers(&["float[*]"]);
         case("int64[6]", &[]).fails("needs the attribute 'ngram_indexes'");
-        case("int64[6]", &[3, -1]).fails("no index");
+        case("int64[6]", &[3, -1]).fails("negative index");
         case("int64[6]", &[i64::MAX]).fails("overflows");
         case("int64[1x2x3]", &[0]).fails("needs one sequence");
     }

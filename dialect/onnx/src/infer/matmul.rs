@@ -1,13 +1,13 @@
-//! Matrix products and their kin.
+//! Matrix products and determinants.
 
 pub(super) mod einsum;
 
-use super::{Types, one};
-use crate::shape::{broadcast, broadcasts_to, join};
+use super::{Types, single_result};
+use crate::shape::{broadcast, broadcasts_to, format_shape};
 use crate::{DType, Dim, Error, Node, Shape, TensorType};
 
-/// The shape of numpy's matrix product of two operands: a vector is a row on the left and a column on the right, and
-/// the axis that makes it a matrix is dropped.
+/// Returns the shape of numpy's matrix product: a vector is a row on the left and a column on the right, and its additional
+/// axis is removed from the result.
 fn multiplied(node: &Node<'_>, a: usize, b: usize) -> Result<Option<Shape>, Error> {
     let (a, b) = (node.input(a)?, node.input(b)?);
     let (Some(x), Some(y)) = (&a.ty.shape, &b.ty.shape) else { return Ok(None) };
@@ -21,10 +21,9 @@ fn multiplied(node: &Node<'_>, a: usize, b: usize) -> Result<Option<Shape>, Erro
     };
     if depth.unify(*y_depth).is_none() {
         return Err(Error::new(format!(
-            "the columns of the first operand must be as many as the rows of the second, are {depth} and {y_depth} (in \
-             {} and {})",
-            join(x),
-            join(y)
+            "the columns of the first operand must match the rows of the second, are {depth} and {y_depth} (in {} and {})",
+            format_shape(x),
+            format_shape(y)
         )));
     }
     let mut shape = broadcast(x_batch, y_batch)?;
@@ -34,20 +33,20 @@ fn multiplied(node: &Node<'_>, a: usize, b: usize) -> Result<Option<Shape>, Erro
 }
 
 pub(super) fn matmul(node: &Node<'_>) -> Types {
-    one(TensorType::new(node.same_dtype(&[0, 1])?, multiplied(node, 0, 1)?))
+    single_result(TensorType::new(node.same_dtype(&[0, 1])?, multiplied(node, 0, 1)?))
 }
 
 pub(super) fn matmul_integer(node: &Node<'_>) -> Types {
     node.same_dtype(&[0, 2])?;
     node.same_dtype(&[1, 3])?;
-    one(TensorType::new(DType::I32, multiplied(node, 0, 1)?))
+    single_result(TensorType::new(DType::I32, multiplied(node, 0, 1)?))
 }
 
-/// The result has the element type of its zero point.
+/// Infers `QLinearMatMul`. The result has the element type of its zero point.
 pub(super) fn qlinear_matmul(node: &Node<'_>) -> Types {
     node.same_dtype(&[0, 2])?;
     node.same_dtype(&[3, 5])?;
-    one(TensorType::new(node.dtype(7)?, multiplied(node, 0, 3)?))
+    single_result(TensorType::new(node.dtype(7)?, multiplied(node, 0, 3)?))
 }
 
 pub(super) fn gemm(node: &Node<'_>) -> Types {
@@ -63,15 +62,15 @@ pub(super) fn gemm(node: &Node<'_>) -> Types {
     }
     if a[1].unify(b[0]).is_none() {
         return Err(Error::new(format!(
-            "the columns of A must be as many as the rows of B, are {} and {}: check transA and transB",
+            "the columns of A must match the rows of B, are {} and {}: check transA and transB",
             a[1], b[0]
         )));
     }
     let shape = vec![a[0], b[1]];
     if let Some(c) = node.optional(2).and_then(|c| c.ty.shape.as_ref()) {
-        broadcasts_to(c, &shape).map_err(|error| Error::new(format!("C does not fit A * B: {error}")))?;
+        broadcasts_to(c, &shape).map_err(|error| Error::new(format!("C does not match A * B: {error}")))?;
     }
-    one(TensorType::new(dtype, shape))
+    single_result(TensorType::new(dtype, shape))
 }
 
 pub(super) fn det(node: &Node<'_>) -> Types {
@@ -80,7 +79,7 @@ pub(super) fn det(node: &Node<'_>) -> Types {
         Some([batch @ .., rows, columns]) if rows.unify(*columns).is_some() => Some(batch.to_vec()),
         Some(_) => return Err(Error::new(format!("needs square matrices, has {}", node.input(0)?.ty))),
     };
-    one(TensorType::new(node.dtype(0)?, shape))
+    single_result(TensorType::new(node.dtype(0)?, shape))
 }
 
 #[cfg(test)]
@@ -124,12 +123,12 @@ mod tests {
         two("Gemm", "float[Nx6]", "float[4x6]").int("transB", 1).input("float[]").infers(&["float[Nx4]"]);
         two("Gemm", "float[*]", "float[6x4]").infers(&["float[?x4]"]);
         two("Gemm", "float[3x6]", "float[4x6]").fails("check transA and transB");
-        two("Gemm", "float[3x6]", "float[6x4]").input("float[3]").fails("C does not fit");
+        two("Gemm", "float[3x6]", "float[6x4]").input("float[3]").fails("C does not match");
         two("Gemm", "float[2x3x6]", "float[6x4]").fails("operand 0 must have shape");
     }
 
     #[test]
-    fn det_drops_the_matrix() {
+    fn det_removes_the_matrix_axes() {
         Case::new("Det").input("float[Nx3x2x2]").infers(&["float[Nx3]"]);
         Case::new("Det").input("float[2x2]").infers(&["float[]"]);
         Case::new("Det").input("float[2x3]").fails("needs square matrices");

@@ -1,10 +1,10 @@
 //! Normalizations and softmax.
 
-use super::{Types, one};
+use super::{Types, single_result};
 use crate::node::{normalize_axes, normalize_axis};
 use crate::{DType, Dim, Error, Node, Shape, TensorType, shape::broadcasts_to};
 
-/// The number of channels; a tensor without a channel axis has one.
+/// Returns the number of channels; a tensor without a channel axis has one.
 fn channels(node: &Node<'_>) -> Result<Dim, Error> {
     Ok(match node.shape(0)? {
         Some([]) => return Err(Error::new("needs a batch, has a scalar")),
@@ -14,7 +14,7 @@ fn channels(node: &Node<'_>) -> Result<Dim, Error> {
     })
 }
 
-/// The data's type with the number of channels that the parameters tell, which it returns too.
+/// Returns the data's type and the number of channels, both refined by the shapes of the parameters.
 fn per_channel(node: &Node<'_>, parameters: std::ops::Range<usize>) -> Result<(TensorType, Dim), Error> {
     let mut channels = channels(node)?;
     for index in parameters {
@@ -28,7 +28,7 @@ fn per_channel(node: &Node<'_>, parameters: std::ops::Range<usize>) -> Result<(T
     Ok((ty, channels))
 }
 
-/// The running statistics exist in training only.
+/// Infers `BatchNormalization`, which returns running statistics in training mode only.
 pub(super) fn batch_normalization(node: &Node<'_>) -> Types {
     node.same_dtype(&[1, 2])?;
     let statistics = node.same_dtype(&[3, 4])?;
@@ -43,18 +43,18 @@ pub(super) fn batch_normalization(node: &Node<'_>) -> Types {
             node.outputs
         )));
     }
-    one(ty)
+    single_result(ty)
 }
 
 pub(super) fn batch_normalization_inference_mode(node: &Node<'_>) -> Types {
     node.same_dtype(&[1, 2])?;
     node.same_dtype(&[3, 4])?;
-    one(per_channel(node, 1..5)?.0)
+    single_result(per_channel(node, 1..5)?.0)
 }
 
 pub(super) fn instance_normalization(node: &Node<'_>) -> Types {
     node.same_dtype(&[0, 1, 2])?;
-    one(per_channel(node, 1..3)?.0)
+    single_result(per_channel(node, 1..3)?.0)
 }
 
 pub(super) fn group_normalization(node: &Node<'_>) -> Types {
@@ -62,11 +62,11 @@ pub(super) fn group_normalization(node: &Node<'_>) -> Types {
     let groups = node.int("num_groups")?.ok_or_else(|| Error::new("needs the attribute 'num_groups'"))?;
     let (ty, channels) = per_channel(node, 1..3)?;
     channels.split(groups, "groups")?;
-    one(ty)
+    single_result(ty)
 }
 
-/// Checks that scale and bias broadcast to the data, and returns the shape of the statistics: one for all axes from
-/// the attribute 'axis' on.
+/// Checks that scale and bias broadcast to the data, and returns the shape of the statistics: that of the data, with size 1
+/// for all axes from the attribute 'axis' on.
 fn statistics(node: &Node<'_>, parameters: &[usize]) -> Result<Option<Shape>, Error> {
     let Some(shape) = node.shape(0)? else { return Ok(None) };
     for &index in parameters {
@@ -89,14 +89,14 @@ pub(super) fn layer_normalization(node: &Node<'_>) -> Types {
     Ok(vec![node.input(0)?.ty.clone(), statistics.clone(), statistics])
 }
 
-/// The result has the element type of the scale, which may differ from the data's.
+/// Infers `RMSNormalization`. The result has the element type of the scale, which may differ from the data's.
 pub(super) fn rms_normalization(node: &Node<'_>) -> Types {
     let dtype = node.dtype(1)?;
     statistics(node, &[1])?;
-    one(TensorType::new(dtype, node.input(0)?.ty.shape.clone()))
+    single_result(TensorType::new(dtype, node.input(0)?.ty.shape.clone()))
 }
 
-/// onnx-mlir's form: with a bias, and the inverse deviation as a second result.
+/// Infers onnx-mlir's form of `RMSNormalization`, with a bias, and the inverse deviation as a second result.
 pub(super) fn rms_layer_normalization(node: &Node<'_>) -> Types {
     let dtype = node.same_dtype(&[1, 2])?;
     let stash = node.dtype_attr("stash_type")?.unwrap_or(DType::F32);
@@ -107,7 +107,7 @@ pub(super) fn rms_layer_normalization(node: &Node<'_>) -> Types {
 pub(super) fn lrn(node: &Node<'_>) -> Types {
     channels(node)?;
     match node.int("size")? {
-        Some(size) if size > 0 => one(node.input(0)?.ty.clone()),
+        Some(size) if size > 0 => single_result(node.input(0)?.ty.clone()),
         _ => Err(Error::new("needs the attribute 'size', a positive number of channels")),
     }
 }
@@ -123,14 +123,14 @@ pub(super) fn mean_variance_normalization(node: &Node<'_>) -> Types {
     if let Some(shape) = node.shape(0)? {
         normalize_axes(node.ints("axes")?.unwrap_or(&[0, 2, 3]), shape.len())?;
     }
-    one(node.input(0)?.ty.clone())
+    single_result(node.input(0)?.ty.clone())
 }
 
 pub(super) fn along_axis(node: &Node<'_>) -> Types {
     if let Some(shape) = node.shape(0)? {
         normalize_axis(node.int_or("axis", -1)?, shape.len())?;
     }
-    one(node.input(0)?.ty.clone())
+    single_result(node.input(0)?.ty.clone())
 }
 
 #[cfg(test)]
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rest_keep_the_type() {
+    fn other_normalizations_preserve_type() {
         Case::new("LRN").input("float[5x5x5x5]").int("size", 3).infers(&["float[5x5x5x5]"]);
         Case::new("LRN").input("float[5x5x5x5]").fails("needs the attribute 'size'");
         Case::new("LpNormalization").input("float[2x2]").int("p", 1).infers(&["float[2x2]"]);

@@ -1,10 +1,10 @@
 //! Pooling and its inverse.
 
 use super::conv::window::Window;
-use super::{Types, one};
+use super::{Types, single_result};
 use crate::{DType, Dim, Error, Node, Shape, TensorType};
 
-/// The data's shape, whose rank the kernel tells, and the window.
+/// Returns the data's shape, whose rank follows from the kernel, and the window.
 fn data_and_window(node: &Node<'_>) -> Result<(Shape, Window), Error> {
     let kernel = node.ints("kernel_shape")?.ok_or_else(|| Error::new("needs the attribute 'kernel_shape'"))?;
     node.input(0)?;
@@ -20,7 +20,7 @@ fn pooled(node: &Node<'_>) -> Result<Shape, Error> {
 }
 
 pub(super) fn pool(node: &Node<'_>) -> Types {
-    one(TensorType::new(node.dtype(0)?, pooled(node)?))
+    single_result(TensorType::new(node.dtype(0)?, pooled(node)?))
 }
 
 pub(super) fn max_pool(node: &Node<'_>) -> Types {
@@ -40,10 +40,10 @@ pub(super) fn global_pool(node: &Node<'_>) -> Types {
         }
         None => None,
     };
-    one(TensorType::new(node.dtype(0)?, shape))
+    single_result(TensorType::new(node.dtype(0)?, shape))
 }
 
-/// The optional operand is the whole shape, batch and channels included.
+/// Infers `MaxUnpool`. Its optional operand is the full shape, including batch and channels.
 pub(super) fn max_unpool(node: &Node<'_>) -> Types {
     let (x, window) = data_and_window(node)?;
     if node.dtype(1)? != DType::I64 {
@@ -64,7 +64,7 @@ pub(super) fn max_unpool(node: &Node<'_>) -> Types {
             None => vec![Dim::Unknown; x.len()],
         },
     };
-    one(TensorType::new(node.dtype(0)?, shape))
+    single_result(TensorType::new(node.dtype(0)?, shape))
 }
 
 pub(super) fn max_roi_pool(node: &Node<'_>) -> Types {
@@ -74,7 +74,7 @@ pub(super) fn max_roi_pool(node: &Node<'_>) -> Types {
     let rois = node.expect_shape(1, &[Dim::Unknown, Dim::Known(5)])?;
     match node.ints("pooled_shape")? {
         Some(&[height, width]) if height > 0 && width > 0 => {
-            one(TensorType::new(dtype, vec![rois[0], x[1], Dim::Known(height), Dim::Known(width)]))
+            single_result(TensorType::new(dtype, vec![rois[0], x[1], Dim::Known(height), Dim::Known(width)]))
         }
         _ => Err(Error::new("needs the attribute 'pooled_shape', a positive height and width")),
     }
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn global_pools_leave_ones() {
+    fn global_pools_have_spatial_size_one() {
         Case::new("GlobalAveragePool").input("float[Nx3x5xW]").infers(&["float[Nx3x1x1]"]);
         Case::new("GlobalMaxPool").input("float[*]").infers(&["float[*]"]);
         Case::new("GlobalLpPool").input("float[3]").fails("needs a batch and channels");

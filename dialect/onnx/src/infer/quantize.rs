@@ -1,16 +1,16 @@
-//! Quantization and back.
+//! Quantization and dequantization.
 
-use super::{Types, one};
+use super::{Types, single_result};
 use crate::node::normalize_axis;
-use crate::{DType, Dim, Error, Node, TensorType, shape::join};
+use crate::{DType, Dim, Error, Node, TensorType, shape::format_shape};
 
-/// Checks the scale's shape, which says what shares a scale: everything (a scalar, or a single element), a slice of the
-/// axis (a vector), or a block of it (the data's shape with fewer elements on the axis). The zero point has the same.
+/// Checks the scale's shape, which determines the granularity: per tensor (a scalar or a single element), per axis (a vector)
+/// or per block (the data's shape with one element per block along the axis). The zero point has the same shape.
 fn check_granularity(node: &Node<'_>) -> Result<(), Error> {
     let may_be_single = |shape: &[Dim]| shape.iter().all(|dim| dim.known().is_none_or(|size| size == 1));
     let Some(scale) = node.shape(1)? else { return Ok(()) };
     let zero_point = node.optional(2).and_then(|zero_point| zero_point.ty.shape.as_deref());
-    // ONNX's own tests pair a scalar with a vector of one element.
+    // ONNX's own tests combine a scalar with a vector of one element.
     if !(may_be_single(scale) && zero_point.is_some_and(may_be_single)) {
         node.expect_shape(2, scale)?;
     }
@@ -22,8 +22,9 @@ fn check_granularity(node: &Node<'_>) -> Result<(), Error> {
     if may_be_single(scale) {
         return Ok(());
     }
-    let wrong =
-        |expected: &str| Error::new(format!("the scale of [{}] must be {expected}, is [{}]", join(x), join(scale)));
+    let wrong = |expected: &str| {
+        Error::new(format!("the scale of [{}] must be {expected}, is [{}]", format_shape(x), format_shape(scale)))
+    };
     // A vector quantized along its only axis needs no 'axis', whose default is out of range for it.
     let axis = if x.len() == 1 { 0 } else { normalize_axis(node.int_or("axis", 1)?, x.len())? };
     if block_size == 0 {
@@ -41,7 +42,7 @@ fn check_granularity(node: &Node<'_>) -> Result<(), Error> {
     Err(wrong(&format!("of the same shape with one element for each block of {block_size} on axis {axis}")))
 }
 
-/// The zero point has the type of the result, where it is there.
+/// Infers `QuantizeLinear`. The zero point, if present, has the type of the result.
 pub(super) fn quantize_linear(node: &Node<'_>) -> Types {
     check_granularity(node)?;
     let zero_point = node.optional(2).map(|zero_point| zero_point.ty.dtype);
@@ -53,7 +54,7 @@ pub(super) fn quantize_linear(node: &Node<'_>) -> Types {
         }
         (attribute, zero_point) => attribute.or(zero_point).unwrap_or(DType::U8),
     };
-    one(TensorType::new(dtype, node.input(0)?.ty.shape.clone()))
+    single_result(TensorType::new(dtype, node.input(0)?.ty.shape.clone()))
 }
 
 pub(super) fn dequantize_linear(node: &Node<'_>) -> Types {
@@ -63,7 +64,7 @@ pub(super) fn dequantize_linear(node: &Node<'_>) -> Types {
     if !dtype.is_float() {
         return Err(Error::new(format!("cannot dequantize to {dtype}, the scale's type: set output_dtype")));
     }
-    one(TensorType::new(dtype, node.input(0)?.ty.shape.clone()))
+    single_result(TensorType::new(dtype, node.input(0)?.ty.shape.clone()))
 }
 
 pub(super) fn dynamic_quantize_linear(node: &Node<'_>) -> Types {
@@ -100,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn scales_fit_the_data() {
+    fn scale_shapes_are_checked() {
         let case = |scale| two("QuantizeLinear", "float[2x6x4]", scale);
         case("float[6]").input("int8[6]").infers(&["int8[2x6x4]"]);
         case("float[4]").int("axis", -1).infers(&["uint8[2x6x4]"]);

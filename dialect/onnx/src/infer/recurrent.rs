@@ -3,7 +3,7 @@
 use super::Types;
 use crate::{Dim, Error, Node, TensorType};
 
-/// A layer with this many gates, whose weights are stacked in one matrix, and this many states it carries.
+/// Infers a layer with `gates` gates, whose weights are stacked in one matrix, and `states` state tensors.
 pub(super) fn recurrent(node: &Node<'_>, gates: i64, states: usize) -> Types {
     let dtype = node.same_dtype(&[0, 1, 2, 3, 5, 6, 7])?;
     let directions = Dim::Known(match node.str_or("direction", "forward")? {
@@ -33,7 +33,7 @@ pub(super) fn recurrent(node: &Node<'_>, gates: i64, states: usize) -> Types {
         let at = |batch| if batch_first { [batch, directions, hidden] } else { [directions, batch, hidden] };
         batch = node.expect_shape(index, &at(batch))?[usize::from(!batch_first)];
     }
-    // Peepholes, which only LSTM has: input, output and forget gate.
+    // Peepholes of LSTM: input, output and forget gate.
     node.expect_shape(7, &[directions, hidden.times(Dim::Known(3))?])?;
 
     let (all, last) = if batch_first {
@@ -46,7 +46,7 @@ pub(super) fn recurrent(node: &Node<'_>, gates: i64, states: usize) -> Types {
     Ok(types)
 }
 
-/// The attribute, the recurrence weights and the weights each tell the hidden size.
+/// Returns the hidden size from the attribute, the recurrence weights or the weights.
 fn hidden_size(node: &Node<'_>, directions: Dim, gates: i64) -> Result<Dim, Error> {
     let hidden = match node.int("hidden_size")? {
         Some(size) if size < 1 => {
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hidden_size_comes_from_wherever_it_is_known() {
+    fn hidden_size_from_any_source() {
         layer("GRU", "float[*]", "float[1x15x2]", "float[*]").infers(&["float[?x1x?x5]", "float[1x?x5]"]);
         layer("GRU", "float[*]", "float[*]", "float[*]")
             .int("hidden_size", 5)
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn the_batch_comes_from_wherever_it_is_known() {
+    fn batch_from_any_operand() {
         layer("LSTM", "float[Sx?x2]", "float[1x28x2]", "float[1x28x7]")
             .none()
             .none()

@@ -1,15 +1,15 @@
-//! Operators that fold one or more axes into one value.
+//! Reductions and cumulative operators.
 
-use super::{Types, elementwise::same_as_first, layout::list_operand, one};
+use super::{Types, elementwise::same_as_first, layout::list_operand, single_result};
 use crate::node::{Node, normalize_axes, normalize_axis};
 use crate::{Dim, Error, Shape, TensorType};
 
-/// Which axes a reduction folds.
+/// Axes of a reduction.
 enum Axes {
     All,
     Nothing,
     These(Vec<i64>),
-    /// Not known which; perhaps how many.
+    /// Unknown axes, with their number if it is known.
     Some(Option<usize>),
 }
 
@@ -36,7 +36,7 @@ pub(super) fn reduce(node: &Node<'_>) -> Types {
     let axes = axes(node)?;
     let Some(shape) = node.shape(0)? else {
         let scalar = !keep && matches!(axes, Axes::All);
-        return one(if scalar { TensorType::scalar(dtype) } else { TensorType::unranked(dtype) });
+        return single_result(if scalar { TensorType::scalar(dtype) } else { TensorType::unranked(dtype) });
     };
     let rank = shape.len();
     let shape: Option<Shape> = match axes {
@@ -52,13 +52,13 @@ pub(super) fn reduce(node: &Node<'_>) -> Types {
             )
         }
         Axes::Some(Some(count)) if count > rank => {
-            return Err(Error::new(format!("names {count} axes of an operand of rank {rank}")));
+            return Err(Error::new(format!("has {count} axes for an operand of rank {rank}")));
         }
-        // A dimension of one stays one whether or not it is folded.
+        // A dimension of size 1 does not depend on whether it is reduced.
         Axes::Some(_) if keep => Some(shape.iter().map(|dim| dim.map(|size| (size == 1).then_some(1))).collect()),
         Axes::Some(count) => count.map(|count| vec![Dim::Unknown; rank - count]),
     };
-    one(TensorType::new(dtype, shape))
+    single_result(TensorType::new(dtype, shape))
 }
 
 pub(super) fn cumulate(node: &Node<'_>) -> Types {
@@ -79,7 +79,7 @@ mod tests {
     use crate::Tensor;
 
     #[test]
-    fn every_reduction_has_the_rule() {
+    fn all_reductions_have_the_rule() {
         for op in [
             "ReduceL1",
             "ReduceL2",
@@ -119,17 +119,17 @@ mod tests {
     }
 
     #[test]
-    fn unknown_axes_leave_what_they_must() {
+    fn unknown_axes_lose_dimensions() {
         let case = || Case::new("ReduceMean").input("float[Nx1x4]");
         case().input("int64[?]").infers(&["float[?x1x?]"]);
         case().input("int64[1]").int("keepdims", 0).infers(&["float[?x?]"]);
         case().input("int64[?]").int("keepdims", 0).infers(&["float[*]"]);
         case().input("int64[0]").int("keepdims", 0).infers(&["float[]"]);
-        case().input("int64[4]").fails("names 4 axes of an operand of rank 3");
+        case().input("int64[4]").fails("has 4 axes for an operand of rank 3");
     }
 
     #[test]
-    fn cumulation_keeps_the_type() {
+    fn cumulation_preserves_type() {
         for op in ["CumSum", "CumProd"] {
             Case::new(op).input("float[Nx3]").constant(Tensor::scalar_i64(-1)).infers(&["float[Nx3]"]);
             Case::new(op).input("float[*]").input("int32[]").infers(&["float[*]"]);

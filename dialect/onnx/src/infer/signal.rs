@@ -1,15 +1,15 @@
 //! Signal processing: Fourier transforms and windows.
 
-use super::{Types, one};
+use super::{Types, single_result};
 use crate::node::normalize_axis;
-use crate::{DType, Dim, Error, Node, TensorType, shape::computed};
+use crate::{DType, Dim, Error, Node, TensorType, shape::checked_size};
 
-/// The frequencies of a real signal that the others do not follow from.
+/// Returns the number of nonredundant frequencies of a real signal: the others are their conjugates.
 fn unique_bins(length: Dim) -> Dim {
     length.map(|length| (length / 2).checked_add(1))
 }
 
-/// Checks the last axis, which has the real and, for a complex signal, the imaginary part.
+/// Checks the last axis, which contains the real and, for a complex signal, the imaginary part.
 fn check_parts(parts: Dim, complex: Option<bool>) -> Result<(), Error> {
     let (allowed, what) = match complex {
         None => (1..=2, "1 (real) or 2 (complex)"),
@@ -35,7 +35,7 @@ pub(super) fn dft(node: &Node<'_>) -> Types {
     let ty = &node.input(0)?.ty;
     let (inverse, onesided) = (node.flag("inverse", false)?, node.flag("onesided", false)?);
     let length = positive(node.size_of(1)?, "length of the transform")?;
-    let Some(x) = &ty.shape else { return one(ty.clone()) };
+    let Some(x) = &ty.shape else { return single_result(ty.clone()) };
     let [signal @ .., parts] = &x[..] else {
         return Err(Error::new("needs a signal, has a scalar"));
     };
@@ -49,7 +49,7 @@ pub(super) fn dft(node: &Node<'_>) -> Types {
     };
     let Some(axis) = axis else {
         shape[..signal.len()].fill(Dim::Unknown);
-        return one(TensorType::new(ty.dtype, shape));
+        return single_result(TensorType::new(ty.dtype, shape));
     };
     let index = normalize_axis(axis, x.len())?;
     if index == signal.len() {
@@ -59,14 +59,14 @@ pub(super) fn dft(node: &Node<'_>) -> Types {
         Some(_) => length,
         None if onesided && inverse => match signal[index].known() {
             Some(bins) => {
-                computed(bins.checked_sub(1).and_then(|bins| bins.checked_mul(2)), || format!("2 * ({bins} - 1)"))?
+                checked_size(bins.checked_sub(1).and_then(|bins| bins.checked_mul(2)), || format!("2 * ({bins} - 1)"))?
             }
             None => Dim::Unknown,
         },
         None => signal[index],
     };
     shape[index] = if onesided && !inverse { unique_bins(length) } else { length };
-    one(TensorType::new(ty.dtype, shape))
+    single_result(TensorType::new(ty.dtype, shape))
 }
 
 pub(super) fn stft(node: &Node<'_>) -> Types {
@@ -86,14 +86,14 @@ pub(super) fn stft(node: &Node<'_>) -> Types {
             return Err(Error::new(format!("a frame of {frame} is longer than the signal of {length}")));
         }
         (Dim::Known(length), Dim::Known(frame), Dim::Known(step)) => {
-            computed(((length - frame) / step).checked_add(1), || format!("({length} - {frame}) / {step} + 1"))?
+            checked_size(((length - frame) / step).checked_add(1), || format!("({length} - {frame}) / {step} + 1"))?
         }
-        // One frame as long as the signal has nowhere to step to.
+        // There is only one frame if it is as long as the signal.
         (length, frame, _) if length == frame && length != Dim::Unknown => Dim::Known(1),
         _ => Dim::Unknown,
     };
     let bins = if onesided { unique_bins(frame) } else { frame };
-    one(TensorType::new(dtype, vec![signal[0], frames, bins, Dim::Known(2)]))
+    single_result(TensorType::new(dtype, vec![signal[0], frames, bins, Dim::Known(2)]))
 }
 
 fn output_datatype(node: &Node<'_>) -> Result<DType, Error> {
@@ -102,12 +102,12 @@ fn output_datatype(node: &Node<'_>) -> Result<DType, Error> {
 
 pub(super) fn window(node: &Node<'_>) -> Types {
     node.input(0)?;
-    one(TensorType::new(output_datatype(node)?, vec![node.size_of(0)?]))
+    single_result(TensorType::new(output_datatype(node)?, vec![node.size_of(0)?]))
 }
 
 pub(super) fn mel_weight_matrix(node: &Node<'_>) -> Types {
     (0..5).try_for_each(|index| node.input(index).map(|_| ()))?;
-    one(TensorType::new(output_datatype(node)?, vec![unique_bins(node.size_of(1)?), node.size_of(0)?]))
+    single_result(TensorType::new(output_datatype(node)?, vec![unique_bins(node.size_of(1)?), node.size_of(0)?]))
 }
 
 #[cfg(test)]
@@ -171,8 +171,8 @@ mod tests {
         Case::new("HannWindow").constant(scalar(10)).infers(&["float[10]"]);
         Case::new("HammingWindow").input("int32[]").infers(&["float[?]"]);
         Case::new("BlackmanWindow").partial("L").int("output_datatype", 11).infers(&["double[L]"]);
-        Case::new("HannWindow").constant(scalar(-1)).fails("holds sizes");
-        Case::new("HannWindow").constant(scalar(1)).int("output_datatype", 99).fails("no ONNX element type");
+        Case::new("HannWindow").constant(scalar(-1)).fails("must contain sizes");
+        Case::new("HannWindow").constant(scalar(1)).int("output_datatype", 99).fails("not an ONNX element type");
     }
 
     #[test]

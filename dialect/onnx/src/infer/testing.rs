@@ -1,8 +1,10 @@
-//! A compact way to state a test of a rule or of a folder.
+//! Builder for tests of inference rules and folders.
 
-use crate::{Attr, Attributes, DType, Dim, Node, Op, Symbol, Tensor, TensorType, Value, fold, infer, node::Content};
+use crate::{
+    Attr, Attributes, DType, Dim, Node, Op, Symbol, Tensor, TensorType, Value, fold, infer, node::KnownElements,
+};
 
-/// An operator application to try.
+/// Node under test.
 pub(crate) struct Case {
     op: Op,
     inputs: Vec<Option<Value>>,
@@ -16,20 +18,20 @@ impl Case {
         Self { op, inputs: vec![], attributes: Attributes::default(), outputs: 1 }
     }
 
-    /// An operand of a type as messages print it: `float[2x?]`, `int64[]` (a scalar), `bool[*]` (unknown rank).
+    /// Adds an operand of a type in the syntax of messages: `float[2x?]`, `int64[]` (a scalar), `bool[*]` (unknown rank).
     /// A capital letter is a symbol: `float[Nx3]`.
     pub(crate) fn input(mut self, ty: &str) -> Self {
         self.inputs.push(Some(Value::new(parse(ty))));
         self
     }
 
-    /// An absent optional operand.
+    /// Adds an absent optional operand.
     pub(crate) fn none(mut self) -> Self {
         self.inputs.push(None);
         self
     }
 
-    /// A constant operand of shape `[values.len()]`, `int64`.
+    /// Adds a constant `int64` operand of shape `[values.len()]`.
     pub(crate) fn shape_input(self, values: &[i64]) -> Self {
         self.constant(Tensor::from_shape(values))
     }
@@ -39,17 +41,17 @@ impl Case {
         self
     }
 
-    /// An operand whose elements are partly known.
+    /// Adds an operand that may be partly known.
     pub(crate) fn value(mut self, value: Value) -> Self {
         self.inputs.push(Some(value));
         self
     }
 
-    /// An `int64` operand of one dimension whose elements are written like dimensions: `Nx-1x64`.
+    /// Adds a one-dimensional `int64` operand with elements in the syntax of dimensions: `Nx-1x64`.
     pub(crate) fn partial(self, elements: &str) -> Self {
         let dims: Vec<_> = elements.split('x').map(parse_dim).collect();
         let ty = TensorType::new(DType::I64, vec![Dim::Known(dims.len() as i64)]);
-        self.value(Value { ty, content: Some(Content::Partial(dims)) })
+        self.value(Value { ty, content: Some(KnownElements::Partial(dims)) })
     }
 
     pub(crate) fn int(self, name: &str, value: i64) -> Self {
@@ -83,7 +85,7 @@ impl Case {
         self.with_node(infer::infer)
     }
 
-    /// Asserts the inferred types, written as messages print them.
+    /// Asserts the inferred types, in the syntax of messages.
     #[track_caller]
     pub(crate) fn infers(self, expected: &[&str]) {
         let types: Vec<_> = self.types().expect("inference succeeds").iter().map(spell).collect();
@@ -97,7 +99,7 @@ impl Case {
         assert!(message.contains(part), "'{message}' does not contain '{part}'");
     }
 
-    /// What folding knows of the first result's elements.
+    /// Returns the first result if folding determines some of its elements.
     #[track_caller]
     pub(crate) fn folded(&self) -> Option<Value> {
         let types = self.types().expect("inference succeeds");
@@ -125,7 +127,7 @@ fn parse_dim(dim: &str) -> Dim {
     }
 }
 
-/// The type as messages print it, except that the symbols of `parse_dim` are told apart.
+/// Returns a type in the syntax of messages, except that the symbols of `parse_dim` are printed as letters.
 fn spell(ty: &TensorType) -> String {
     let letter = |dim: &Dim| match *dim {
         Dim::Symbol(Symbol(id)) if (65..=90).contains(&id) => char::from(id as u8).to_string(),

@@ -1,41 +1,57 @@
-//! Values of the table's columns. Each names a function, or a group of operators that are treated alike; the crate that has
-//! the functions maps the names to them.
+//! Values of the table's columns. Each identifies a function, or a group of operators that are treated alike. The crate that
+//! defines the functions maps the values to them. Variants without a comment are named after their operator.
 
-/// Operators with a common subject.
+/// Family of operators, by subject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Family {
+    /// Attention and related operators.
     Attention,
     /// Operators with subgraphs.
     ControlFlow,
+    /// Convolutions.
     Conv,
+    /// Elementwise operators.
     Elementwise,
-    /// Operators that make tensors from shapes, seeds and attributes.
+    /// Operators that create tensors from shapes, seeds and attributes.
     Generate,
+    /// Operators on images.
     Image,
-    /// Operators that pick or place elements by index.
+    /// Operators that gather, scatter or compute indices.
     Index,
     /// Operators that move elements without changing them.
     Layout,
+    /// Loss functions.
     Loss,
+    /// Matrix products.
     MatMul,
+    /// Normalizations.
     Norm,
+    /// Pooling.
     Pool,
+    /// Quantization and dequantization.
     Quantize,
+    /// Recurrent layers.
     Recurrent,
+    /// Reductions and cumulative operators.
     Reduce,
     /// Operators on sequences and optional values.
     Sequence,
+    /// Signal processing.
     Signal,
     /// Operators on strings.
     Text,
 }
 
-/// Function that infers the types of an operator's results; `infer::function` maps it.
+/// Inference rule: function that infers the types of an operator's results; mapped by `infer::function`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs, reason = "variants without a comment are named after their operator")]
 pub enum InferRule {
     AffineGrid,
+    /// Operators along the attribute `axis` that preserve the type: `Softmax`, …
     AlongAxis,
+    /// `ArgMax` and `ArgMin`.
     ArgExtremum,
+    /// Binary operators with broadcasting.
     Arithmetic,
     Attention,
     BatchNormalization,
@@ -47,6 +63,7 @@ pub enum InferRule {
     CausalConvWithState,
     CenterCropPad,
     Col2Im,
+    /// Binary operators with broadcasting and a `bool` result.
     Comparison,
     Compress,
     Concat,
@@ -55,7 +72,8 @@ pub enum InferRule {
     Conv,
     ConvInteger,
     ConvTranspose,
-    Cumulate,
+    /// `CumSum` and `CumProd`.
+    Cumulative,
     DFT,
     DeformConv,
     DepthToSpace,
@@ -72,6 +90,7 @@ pub enum InferRule {
     GatherElements,
     GatherND,
     Gemm,
+    /// Pooling over all spatial axes.
     GlobalPool,
     GridSample,
     GroupNormalization,
@@ -96,8 +115,10 @@ pub enum InferRule {
     OneHot,
     PRelu,
     Pad,
+    /// Pooling with one result.
     Pool,
     Pow,
+    /// Unary operators with a `bool` result.
     Predicate,
     QLinearConv,
     QLinearMatMul,
@@ -105,9 +126,12 @@ pub enum InferRule {
     RMSLayerNormalization,
     RMSNormalization,
     RNN,
+    /// Random numbers of a given shape.
     Random,
+    /// Random numbers of the shape of an operand.
     RandomLike,
     Range,
+    /// Reductions over axes.
     Reduce,
     Reshape,
     Resize,
@@ -115,6 +139,7 @@ pub enum InferRule {
     RoiAlign,
     RotaryEmbedding,
     STFT,
+    /// Operators whose result has the type of operand 0.
     SameAsFirst,
     ScatterElements,
     ScatterND,
@@ -135,20 +160,26 @@ pub enum InferRule {
     Unique,
     Unsqueeze,
     Upsample,
+    /// Variadic operators with broadcasting.
     Variadic,
     Where,
+    /// Window functions of signal processing.
     Window,
 }
 
-/// Function that evaluates an operator on constants; `fold::function` maps it.
+/// Folding rule: function that evaluates an operator on constants; mapped by `fold::function`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs, reason = "variants without a comment are named after their operator")]
 pub enum FoldRule {
-    Arg,
+    /// `ArgMax` and `ArgMin`.
+    ArgExtremum,
+    /// Binary arithmetic.
     Binary,
     BitShift,
     Cast,
     CastLike,
     Clip,
+    /// Comparisons.
     Compare,
     Concat,
     Constant,
@@ -163,6 +194,7 @@ pub enum FoldRule {
     Identity,
     IsInf,
     IsNaN,
+    /// Binary operators on `bool`.
     Logical,
     Mean,
     Mod,
@@ -172,6 +204,7 @@ pub enum FoldRule {
     Pad,
     Pow,
     Range,
+    /// Reductions over axes.
     Reduce,
     Reshape,
     ScatterElements,
@@ -184,44 +217,56 @@ pub enum FoldRule {
     Tile,
     Transpose,
     Trilu,
+    /// Unary elementwise operators.
     Unary,
     Unsqueeze,
+    /// Variadic arithmetic.
     Variadic,
     Where,
 }
 
-/// Role of an operator in a cluster, as far as its name decides; `fuse::role` refines it by operands and types. An operator
-/// without a role is left alone: its results differ from run to run, or nothing is known of it.
+/// Role of an operator in a cluster; `fuse::role` refines it by operands and types. An operator without a role is never fused:
+/// its results differ from run to run, or it is opaque.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FusionRole {
-    /// Only ever absorbs views: pools, `Concat`, `Transpose`, …
+    /// Fuses only with views: pools, `Concat`, `Transpose`, …
     Plain,
-    /// Same bytes under another type.
+    /// Result has the same bytes with another type.
     View,
+    /// `Conv`, which can be the anchor of a cluster.
     Conv,
+    /// `ConvTranspose`, which can be the anchor of a cluster.
     ConvTranspose,
+    /// `Gemm`, which can be the anchor of a cluster.
     Gemm,
+    /// `MatMul`, which can be the anchor of a cluster.
     MatMul,
-    /// A scale and a shift per channel.
+    /// Scale and shift per channel.
     BatchNorm,
-    /// Element-wise function of operand 0, if the other operands are constants.
+    /// Elementwise function of operand 0, if the other operands are constants.
     Activation,
-    /// Computed element by element, with broadcasting.
+    /// Elementwise, with broadcasting.
     Elementwise,
+    /// `Softmax` along an axis.
     Softmax,
 }
 
-/// Function that tracks the batch dimension through an operator; `rebatch::rules` maps it. An operator without a rule is assumed
-/// to mix the inputs of a batch.
+/// Batch rule: function that propagates the batch dimension through an operator; mapped by `rebatch::rules`. An operator without
+/// a rule is assumed to mix the inputs of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs, reason = "variants without a comment are named after their operator")]
 pub enum BatchRule {
     AffineGrid,
+    /// The batch is not on the axis of the attribute `axis`.
     AlongAxis,
+    /// The batch is not on the axis given by operand 1.
     AlongOperandAxis,
+    /// `ArgMax` and `ArgMin`.
     ArgExtremum,
     Attention,
     BatchNormalization,
     BitCast,
+    /// Elementwise operators with broadcasting.
     Broadcast,
     CastLike,
     CausalConvWithState,
@@ -231,34 +276,44 @@ pub enum BatchRule {
     DFT,
     DeformConv,
     Einsum,
-    Elements,
+    /// `GatherElements` and `ScatterElements`.
+    GatherScatterElements,
     Expand,
+    /// The batch is the first axis of operand 0 and of all results.
     FirstAxis,
     Flatten,
     Gather,
     GatherND,
     Gemm,
     GridSample,
+    /// The batch is not on the last two axes.
     LastTwoAxes,
     LayerNormalization,
     LinearAttention,
+    /// Loss functions.
     Loss,
     MatMul,
     MatMulInteger,
     MaxPool,
     MeanVarianceNormalization,
-    NotChannels,
+    /// The batch is not on the channel axis.
+    ExceptChannels,
     OneHot,
     Pad,
+    /// Pooling: the batch is on the first or the channel axis.
     Pool,
     QLinearMatMul,
+    /// `QuantizeLinear` and `DequantizeLinear`.
     Quantize,
+    /// Recurrent layers.
     Recurrent,
+    /// Reductions over axes.
     Reduce,
     Reshape,
     Resize,
     ReverseSequence,
     RotaryEmbedding,
+    /// The result has the batch axis of operand 0.
     SameAsFirst,
     ScatterND,
     Slice,
@@ -271,48 +326,53 @@ pub enum BatchRule {
     Unsqueeze,
 }
 
-/// Operators that behave alike on a device: each class has coefficients of its own.
+/// Class of operators that share coefficients of the cost model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CostClass {
-    /// The same bytes under another type: Reshape, Flatten, Squeeze, Unsqueeze, Identity; also what only a type tells: Shape,
-    /// Size. Takes no time.
+    /// Operators that take no time: those that only change the type (Reshape, Flatten, Squeeze, Unsqueeze, Identity), and those
+    /// that depend only on a type (Shape, Size).
     View,
-    /// Convolutions, grouped and transposed ones included, whose groups have several channels.
+    /// Convolutions with several channels per group, including transposed ones.
     Conv,
-    /// Convolutions each of whose groups has one channel.
+    /// Convolutions with one channel per group.
     DepthwiseConv,
-    /// Gemm, MatMul, and what is made of them.
+    /// Gemm, MatMul, and operators composed of them.
     MatMul,
-    /// A few simple operations an element: Add, Relu, Where, Cast, comparisons.
+    /// Few simple operations per element: Add, Relu, Where, Cast, comparisons.
     Elementwise,
-    /// Operations that take many instructions an element: Exp, Erf, Tanh, Sigmoid, Gelu.
+    /// Many instructions per element: Exp, Erf, Tanh, Sigmoid, Gelu.
     Transcendental,
-    /// BatchNormalization with fixed statistics: a scale and a shift a channel.
+    /// BatchNormalization with fixed statistics: scale and shift per channel.
     BatchNorm,
-    /// Normalization over elements that are read first: LayerNormalization, InstanceNormalization and their kin.
+    /// Normalization by computed statistics: LayerNormalization, InstanceNormalization and similar operators.
     Normalization,
+    /// `Softmax` and `LogSoftmax`.
     Softmax,
-    /// ReduceMean and its kin, ArgMax, global pooling.
+    /// ReduceMean and similar operators, ArgMax, global pooling.
     Reduction,
+    /// Maxima over windows.
     MaxPool,
-    /// Means over windows, weighted ones too: interpolation by Resize.
+    /// Means over windows, including weighted ones: interpolation by Resize.
     AveragePool,
-    /// Bytes that move but do not change: Concat, Transpose, Slice, Split, Pad, Expand.
+    /// Regular data movement: Concat, Transpose, Slice, Split, Pad, Expand.
     Copy,
-    /// Bytes that move to or from computed places: Gather, Scatter, Embedding look-ups.
+    /// Data movement by computed indices: Gather, Scatter, embedding lookups.
     Gather,
     /// LSTM, GRU, RNN.
     Recurrent,
-    /// Everything else, and operators that divi does not know.
+    /// All other operators, including unknown ones.
     Other,
 }
 
-/// Function that counts the operations and bytes of an operator; `divi_cost::work` maps it.
+/// Work rule: function that counts the operations and bytes of an operator; mapped by `divi_cost::work`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs, reason = "variants without a comment are named after their operator")]
 pub enum WorkRule {
     AffineGrid,
-    Arc,
-    ArcHyperbolic,
+    /// Inverse trigonometric functions.
+    InverseTrigonometric,
+    /// Inverse hyperbolic functions.
+    InverseHyperbolic,
     Attention,
     AveragePool,
     BatchNormalization,
@@ -327,9 +387,12 @@ pub enum WorkRule {
     Conv,
     ConvInteger,
     ConvTranspose,
+    /// Regular copies: `Concat`, `Split`, `Tile`, …
     Copy,
+    /// Windows with one cosine: `HannWindow` and `HammingWindow`.
     CosineWindow,
-    Cumulate,
+    /// `CumSum` and `CumProd`.
+    Cumulative,
     DFT,
     DeformConv,
     DequantizeLinear,
@@ -340,6 +403,7 @@ pub enum WorkRule {
     Elu,
     Erf,
     Exp,
+    /// Results that depend on no element: `ConstantOfShape` and `EyeLike`.
     Fill,
     GRU,
     Gelu,
@@ -350,6 +414,7 @@ pub enum WorkRule {
     GridSample,
     GroupNormalization,
     Hardmax,
+    /// `Sinh` and `Cosh`.
     Hyperbolic,
     ImageDecoder,
     InstanceNormalization,
@@ -383,7 +448,8 @@ pub enum WorkRule {
     Operations4,
     /// Five operations per element.
     Operations5,
-    Pick,
+    /// Copies of some elements: `Slice`, `Gather`, `Pad`, …
+    Select,
     Pow,
     QLinearConv,
     QLinearMatMul,
@@ -392,21 +458,27 @@ pub enum WorkRule {
     RandomNormal,
     RandomUniform,
     Range,
+    /// One operation per element of the operand.
     Reduce,
     ReduceL2,
     ReduceLogSum,
     ReduceLogSumExp,
+    /// Reductions of a function of each element: `ReduceL1` and `ReduceSumSquare`.
     ReduceMapped,
     ReduceMean,
     Resize,
+    /// `RMSNormalization` and onnx-mlir's form of it.
     RmsNormalization,
     RoiAlign,
     RotaryEmbedding,
     STFT,
+    /// `Selu` and `Celu`.
     ScaledElu,
+    /// `ScatterElements`, `ScatterND` and `TensorScatter`.
     Scatter,
     Sigmoid,
-    Sine,
+    /// `Sin` and `Cos`.
+    SineCosine,
     Softmax,
     SoftmaxCrossEntropyLoss,
     Softplus,
@@ -418,70 +490,97 @@ pub enum WorkRule {
     TopK,
     Transpose,
     Unique,
+    /// Variadic elementwise operators.
     Variadic,
+    /// Operators that move no bytes.
     View,
     Where,
 }
 
-/// Module of the code generator with the plain kernel of an operator; `divi_codegen::ops` maps it.
+/// Module of the code generator with the plain kernel of an operator; mapped by `divi_codegen::ops`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Lowering {
+    /// Attention and related operators.
     Attention,
+    /// Convolutions.
     Conv,
+    /// Elementwise operators.
     Elementwise,
+    /// Operators on images.
     Image,
+    /// Loss functions.
     Loss,
+    /// Matrix products.
     MatMul,
+    /// Data movement.
     Movement,
+    /// Normalizations.
     Norm,
+    /// Pooling.
     Pool,
+    /// Quantization and dequantization.
     Quantize,
+    /// Recurrent layers.
     Recurrent,
+    /// Reductions and cumulative operators.
     Reduce,
+    /// Signal processing.
     Signal,
+    /// Operators that only change the type.
     View,
 }
 
-/// Fast kernel of the CPU back end, used where types and shapes permit.
+/// Optimized kernel of the CPU back end, used if types and shapes permit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CpuKernel {
+    /// Concatenation.
     Concat,
+    /// Convolution.
     Conv,
-    /// Loop over a chain of element-wise functions.
+    /// Loop over a chain of elementwise functions.
     Map,
+    /// Matrix product.
     MatMul,
+    /// Mean over axes.
     Mean,
+    /// Pooling.
     Pool,
 }
 
-/// Fast kernel of the CUDA back end, used where types and shapes permit.
+/// Optimized kernel of the CUDA back end, used if types and shapes permit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CudaKernel {
+    /// Concatenation.
     Concat,
+    /// Convolution.
     Conv,
+    /// Layer normalization.
     LayerNormalization,
-    /// Loop over a chain of element-wise functions.
+    /// Loop over a chain of elementwise functions.
     Map,
+    /// Matrix product.
     MatMul,
+    /// Mean over axes.
     Mean,
+    /// Softmax.
     Softmax,
 }
 
 /// Treatment of `f16` and `bf16` operands in a task that computes in `f32`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum HalfPrecision {
-    /// Adds up many terms or has a fast kernel for `f32`: always computed in `f32`.
+    /// Sums many terms or has an optimized kernel for `f32`: always computed in `f32`.
     Sum,
-    /// Computed in `f32` together with its neighbours.
+    /// Computed in `f32` if its task has another operator of this kind or a [`Self::Sum`].
     Elementwise,
-    /// Moves elements of any type: follows its operands.
+    /// Moves elements of any type: has the type of its operands.
     Move,
 }
 
 /// Property of an operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Flag {
-    /// Takes so many operations per element that plain loops are much slower than a tuned kernel.
+    /// Many operations per element: plain loops are much slower than an optimized kernel.
     ComputeBound,
     /// Results differ from run to run.
     Random,

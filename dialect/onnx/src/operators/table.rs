@@ -9,34 +9,34 @@ operators! {
     Abs { family: Elementwise, infer: SameAsFirst, fold: Unary, fusion: Elementwise, batch: SameAsFirst,
         class: Elementwise, work: Operations1, lower: Elementwise, cpu: Map, cuda: Map, half: Elementwise, flags: [] }
     Acos { family: Elementwise, infer: SameAsFirst, fold: none, fusion: Elementwise, batch: SameAsFirst,
-        class: Transcendental, work: Arc, lower: Elementwise, cpu: none, cuda: none, half: none, flags: [] }
+        class: Transcendental, work: InverseTrigonometric, lower: Elementwise, cpu: none, cuda: none, half: none, flags: [] }
     Acosh { family: Elementwise, infer: SameAsFirst, fold: none, fusion: Elementwise, batch: SameAsFirst,
-        class: Transcendental, work: ArcHyperbolic, lower: Elementwise, cpu: none, cuda: none, half: none, flags: [] }
+        class: Transcendental, work: InverseHyperbolic, lower: Elementwise, cpu: none, cuda: none, half: none, flags: [] }
     Add { family: Elementwise, infer: Arithmetic, fold: Binary, fusion: Elementwise, batch: Broadcast,
         class: Elementwise, work: Operations1, lower: Elementwise, cpu: Map, cuda: Map, half: Elementwise, flags: [] }
     AffineGrid { family: Image, infer: AffineGrid, fold: none, fusion: Plain, batch: AffineGrid,
         class: Elementwise, work: AffineGrid, lower: Image, cpu: none, cuda: none, half: none, flags: [] }
     And { family: Elementwise, infer: Comparison, fold: Logical, fusion: Elementwise, batch: Broadcast,
         class: Elementwise, work: Operations1, lower: Elementwise, cpu: none, cuda: none, half: none, flags: [] }
-    ArgMax { family: Index, infer: ArgExtremum, fold: Arg, fusion: Plain, batch: ArgExtremum,
+    ArgMax { family: Index, infer: ArgExtremum, fold: ArgExtremum, fusion: Plain, batch: ArgExtremum,
         class: Reduction, work: Reduce, lower: Reduce, cpu: none, cuda: none, half: none, flags: [] }
-    ArgMin { family: Index, infer: ArgExtremum, fold: Arg, fusion: Plain, batch: ArgExtremum,
+    ArgMin { family: Index, infer: ArgExtremum, fold: ArgExtremum, fusion: Plain, batch: ArgExtremum,
         class: Reduction, work: Reduce, lower: Reduce, cpu: none, cuda: none, half: none, flags: [] }
     Asin { family: Elementwise, infer: SameAsFirst, fold: none, fusion: Elementwise, batch: SameAsFirst,
-        class: Transcendental, work: Arc, lower: Elementwise, cpu: none, cuda: none, half: none, flags: [] }
+        class: Transcendental, work: InverseTrigonometric, lower: Elementwise, cpu: none, cuda: none, half: none, flags: [] }
     Asinh { family: Elementwise, infer: SameAsFirst, fold: none, fusion: Elementwise, batch: SameAsFirst,
-        class: Transcendental, work: ArcHyperbolic, lower: Elementwise, cpu: none, cuda: none, half: none, flags: [] }
+        class: Transcendental, work: InverseHyperbolic, lower: Elementwise, cpu: none, cuda: none, half: none, flags: [] }
     Atan { family: Elementwise, infer: SameAsFirst, fold: none, fusion: Elementwise, batch: SameAsFirst,
-        class: Transcendental, work: Arc, lower: Elementwise, cpu: none, cuda: none, half: none, flags: [] }
+        class: Transcendental, work: InverseTrigonometric, lower: Elementwise, cpu: none, cuda: none, half: none, flags: [] }
     Atanh { family: Elementwise, infer: SameAsFirst, fold: none, fusion: Elementwise, batch: SameAsFirst,
-        class: Transcendental, work: ArcHyperbolic, lower: Elementwise, cpu: none, cuda: none, half: none, flags: [] }
+        class: Transcendental, work: InverseHyperbolic, lower: Elementwise, cpu: none, cuda: none, half: none, flags: [] }
     Attention { family: Attention, infer: Attention, fold: none, fusion: Plain, batch: Attention,
         class: MatMul, work: Attention, lower: Attention, cpu: none, cuda: none, half: none, flags: [ComputeBound] }
     AveragePool { family: Pool, infer: Pool, fold: none, fusion: Plain, batch: Pool,
         class: AveragePool, work: AveragePool, lower: Pool, cpu: Pool, cuda: none, half: Sum, flags: [] }
     BatchNormalization { family: Norm, infer: BatchNormalization, fold: none, fusion: BatchNorm, batch: BatchNormalization,
         class: BatchNorm, work: BatchNormalization, lower: Norm, cpu: Map, cuda: Map, half: none, flags: [] }
-    BatchNormalizationInferenceMode { family: Norm, infer: BatchNormalizationInferenceMode, fold: none, fusion: BatchNorm, batch: NotChannels,
+    BatchNormalizationInferenceMode { family: Norm, infer: BatchNormalizationInferenceMode, fold: none, fusion: BatchNorm, batch: ExceptChannels,
         class: BatchNorm, work: BatchNormalizationInferenceMode, lower: Norm, cpu: Map, cuda: Map, half: Sum, flags: [] }
     Bernoulli { family: Generate, infer: Bernoulli, fold: none, fusion: none, batch: SameAsFirst,
         class: Elementwise, work: Bernoulli, lower: none, cpu: none, cuda: none, half: none, flags: [Random] }
@@ -65,7 +65,7 @@ operators! {
     Celu { family: Elementwise, infer: SameAsFirst, fold: none, fusion: Activation, batch: SameAsFirst,
         class: Transcendental, work: ScaledElu, lower: Elementwise, cpu: none, cuda: none, half: none, flags: [] }
     CenterCropPad { family: Layout, infer: CenterCropPad, fold: none, fusion: Plain, batch: CenterCropPad,
-        class: Copy, work: Pick, lower: Movement, cpu: none, cuda: none, half: none, flags: [] }
+        class: Copy, work: Select, lower: Movement, cpu: none, cuda: none, half: none, flags: [] }
     Clip { family: Elementwise, infer: SameAsFirst, fold: Clip, fusion: Activation, batch: SameAsFirst,
         class: Elementwise, work: Clip, lower: Elementwise, cpu: Map, cuda: Map, half: Elementwise, flags: [] }
     Col2Im { family: Conv, infer: Col2Im, fold: none, fusion: Plain, batch: FirstAxis,
@@ -87,13 +87,13 @@ operators! {
     ConvTranspose { family: Conv, infer: ConvTranspose, fold: none, fusion: ConvTranspose, batch: FirstAxis,
         class: Conv, work: ConvTranspose, lower: Conv, cpu: none, cuda: none, half: Sum, flags: [ComputeBound] }
     Cos { family: Elementwise, infer: SameAsFirst, fold: Unary, fusion: Elementwise, batch: SameAsFirst,
-        class: Transcendental, work: Sine, lower: Elementwise, cpu: none, cuda: none, half: none, flags: [] }
+        class: Transcendental, work: SineCosine, lower: Elementwise, cpu: none, cuda: none, half: none, flags: [] }
     Cosh { family: Elementwise, infer: SameAsFirst, fold: none, fusion: Elementwise, batch: SameAsFirst,
         class: Transcendental, work: Hyperbolic, lower: Elementwise, cpu: none, cuda: none, half: none, flags: [] }
-    CumProd { family: Reduce, infer: Cumulate, fold: none, fusion: Plain, batch: AlongOperandAxis,
-        class: Reduction, work: Cumulate, lower: Reduce, cpu: none, cuda: none, half: none, flags: [] }
-    CumSum { family: Reduce, infer: Cumulate, fold: CumSum, fusion: Plain, batch: AlongOperandAxis,
-        class: Reduction, work: Cumulate, lower: Reduce, cpu: none, cuda: none, half: none, flags: [] }
+    CumProd { family: Reduce, infer: Cumulative, fold: none, fusion: Plain, batch: AlongOperandAxis,
+        class: Reduction, work: Cumulative, lower: Reduce, cpu: none, cuda: none, half: none, flags: [] }
+    CumSum { family: Reduce, infer: Cumulative, fold: CumSum, fusion: Plain, batch: AlongOperandAxis,
+        class: Reduction, work: Cumulative, lower: Reduce, cpu: none, cuda: none, half: none, flags: [] }
     DFT { family: Signal, infer: DFT, fold: none, fusion: Plain, batch: DFT,
         class: Other, work: DFT, lower: Signal, cpu: none, cuda: none, half: none, flags: [ComputeBound] }
     DeformConv { family: Conv, infer: DeformConv, fold: none, fusion: Plain, batch: DeformConv,
@@ -131,11 +131,11 @@ operators! {
     GRU { family: Recurrent, infer: GRU, fold: none, fusion: Plain, batch: Recurrent,
         class: Recurrent, work: GRU, lower: Recurrent, cpu: none, cuda: none, half: none, flags: [ComputeBound] }
     Gather { family: Index, infer: Gather, fold: Gather, fusion: Plain, batch: Gather,
-        class: Gather, work: Pick, lower: Movement, cpu: none, cuda: none, half: none, flags: [] }
-    GatherElements { family: Index, infer: GatherElements, fold: GatherElements, fusion: Plain, batch: Elements,
-        class: Gather, work: Pick, lower: Movement, cpu: none, cuda: none, half: none, flags: [] }
+        class: Gather, work: Select, lower: Movement, cpu: none, cuda: none, half: none, flags: [] }
+    GatherElements { family: Index, infer: GatherElements, fold: GatherElements, fusion: Plain, batch: GatherScatterElements,
+        class: Gather, work: Select, lower: Movement, cpu: none, cuda: none, half: none, flags: [] }
     GatherND { family: Index, infer: GatherND, fold: GatherND, fusion: Plain, batch: GatherND,
-        class: Gather, work: Pick, lower: Movement, cpu: none, cuda: none, half: none, flags: [] }
+        class: Gather, work: Select, lower: Movement, cpu: none, cuda: none, half: none, flags: [] }
     Gelu { family: Elementwise, infer: SameAsFirst, fold: none, fusion: Activation, batch: SameAsFirst,
         class: Transcendental, work: Gelu, lower: Elementwise, cpu: Map, cuda: Map, half: Elementwise, flags: [] }
     Gemm { family: MatMul, infer: Gemm, fold: none, fusion: Gemm, batch: Gemm,
@@ -176,7 +176,7 @@ operators! {
         class: Elementwise, work: Operations1, lower: Elementwise, cpu: none, cuda: none, half: none, flags: [] }
     IsNaN { family: Elementwise, infer: Predicate, fold: IsNaN, fusion: Elementwise, batch: SameAsFirst,
         class: Elementwise, work: Operations1, lower: Elementwise, cpu: none, cuda: none, half: none, flags: [] }
-    LRN { family: Norm, infer: LRN, fold: none, fusion: Plain, batch: NotChannels,
+    LRN { family: Norm, infer: LRN, fold: none, fusion: Plain, batch: ExceptChannels,
         class: Normalization, work: LRN, lower: Norm, cpu: none, cuda: none, half: none, flags: [] }
     LSTM { family: Recurrent, infer: LSTM, fold: none, fusion: Plain, batch: Recurrent,
         class: Recurrent, work: LSTM, lower: Recurrent, cpu: none, cuda: none, half: none, flags: [ComputeBound] }
@@ -251,13 +251,13 @@ operators! {
     PRelu { family: Elementwise, infer: PRelu, fold: none, fusion: Activation, batch: Broadcast,
         class: Elementwise, work: Operations2, lower: Elementwise, cpu: none, cuda: none, half: Elementwise, flags: [] }
     Pad { family: Layout, infer: Pad, fold: Pad, fusion: Plain, batch: Pad,
-        class: Copy, work: Pick, lower: Movement, cpu: none, cuda: none, half: none, flags: [] }
+        class: Copy, work: Select, lower: Movement, cpu: none, cuda: none, half: none, flags: [] }
     PadV11 { family: Layout, infer: Pad, fold: none, fusion: Plain, batch: none,
-        class: Copy, work: Pick, lower: Movement, cpu: none, cuda: none, half: none, flags: [] }
+        class: Copy, work: Select, lower: Movement, cpu: none, cuda: none, half: none, flags: [] }
     PadV13 { family: Layout, infer: Pad, fold: none, fusion: Plain, batch: none,
-        class: Copy, work: Pick, lower: Movement, cpu: none, cuda: none, half: none, flags: [] }
+        class: Copy, work: Select, lower: Movement, cpu: none, cuda: none, half: none, flags: [] }
     PadV18 { family: Layout, infer: Pad, fold: none, fusion: Plain, batch: none,
-        class: Copy, work: Pick, lower: Movement, cpu: none, cuda: none, half: none, flags: [] }
+        class: Copy, work: Select, lower: Movement, cpu: none, cuda: none, half: none, flags: [] }
     Pow { family: Elementwise, infer: Pow, fold: Pow, fusion: Elementwise, batch: Broadcast,
         class: Transcendental, work: Pow, lower: Elementwise, cpu: Map, cuda: Map, half: Elementwise, flags: [] }
     QLinearConv { family: Conv, infer: QLinearConv, fold: none, fusion: Plain, batch: FirstAxis,
@@ -328,9 +328,9 @@ operators! {
         class: Other, work: STFT, lower: Signal, cpu: none, cuda: none, half: none, flags: [] }
     Scan { family: ControlFlow, infer: none, fold: none, fusion: none, batch: none,
         class: Other, work: none, lower: none, cpu: none, cuda: none, half: none, flags: [] }
-    Scatter { family: Index, infer: ScatterElements, fold: none, fusion: Plain, batch: Elements,
+    Scatter { family: Index, infer: ScatterElements, fold: none, fusion: Plain, batch: GatherScatterElements,
         class: Gather, work: Scatter, lower: Movement, cpu: none, cuda: none, half: none, flags: [] }
-    ScatterElements { family: Index, infer: ScatterElements, fold: ScatterElements, fusion: Plain, batch: Elements,
+    ScatterElements { family: Index, infer: ScatterElements, fold: ScatterElements, fusion: Plain, batch: GatherScatterElements,
         class: Gather, work: Scatter, lower: Movement, cpu: none, cuda: none, half: none, flags: [] }
     ScatterND { family: Index, infer: ScatterND, fold: ScatterND, fusion: Plain, batch: ScatterND,
         class: Gather, work: Scatter, lower: Movement, cpu: none, cuda: none, half: none, flags: [] }
@@ -359,13 +359,13 @@ operators! {
     Sign { family: Elementwise, infer: SameAsFirst, fold: Unary, fusion: Elementwise, batch: SameAsFirst,
         class: Elementwise, work: Operations1, lower: Elementwise, cpu: none, cuda: none, half: none, flags: [] }
     Sin { family: Elementwise, infer: SameAsFirst, fold: Unary, fusion: Elementwise, batch: SameAsFirst,
-        class: Transcendental, work: Sine, lower: Elementwise, cpu: none, cuda: none, half: none, flags: [] }
+        class: Transcendental, work: SineCosine, lower: Elementwise, cpu: none, cuda: none, half: none, flags: [] }
     Sinh { family: Elementwise, infer: SameAsFirst, fold: none, fusion: Elementwise, batch: SameAsFirst,
         class: Transcendental, work: Hyperbolic, lower: Elementwise, cpu: none, cuda: none, half: none, flags: [] }
     Size { family: Generate, infer: Size, fold: Size, fusion: Plain, batch: none,
         class: View, work: View, lower: Movement, cpu: none, cuda: none, half: none, flags: [] }
     Slice { family: Layout, infer: Slice, fold: Slice, fusion: Plain, batch: Slice,
-        class: Copy, work: Pick, lower: Movement, cpu: none, cuda: none, half: Move, flags: [] }
+        class: Copy, work: Select, lower: Movement, cpu: none, cuda: none, half: Move, flags: [] }
     Softmax { family: Norm, infer: AlongAxis, fold: none, fusion: Softmax, batch: AlongAxis,
         class: Softmax, work: Softmax, lower: Reduce, cpu: none, cuda: Softmax, half: Sum, flags: [] }
     SoftmaxCrossEntropyLoss { family: Loss, infer: SoftmaxCrossEntropyLoss, fold: none, fusion: Plain, batch: Loss,

@@ -1,17 +1,17 @@
-//! The table against ONNX's schemas, and the list of features that operators lack.
+//! Tests of the table against ONNX's schemas, and of the list of missing features.
 
-use super::{OTHER_FORMS, Op};
+use super::{DIALECT_ONLY, Op};
 use crate::schema;
 
-/// Operators of ONNX that the table leaves out, and why. A model with one of them is imported; they are opaque to all passes.
-const LEFT_OUT: &[(&str, &str)] = &[
-    ("Optional", "values that may be absent when a model runs have no static type"),
-    ("StringConcat", "strings are not tensors of numbers: no back end has them"),
-    ("StringSplit", "as StringConcat, and the shape of the result depends on data"),
+/// Operators of ONNX that are not in the table, with the reason. Models with them can be imported; they are opaque to all passes.
+const OMITTED: &[(&str, &str)] = &[
+    ("Optional", "values that may be absent at run time have no static type"),
+    ("StringConcat", "no back end supports strings"),
+    ("StringSplit", "no back end supports strings, and the shape of the result depends on data"),
 ];
 
-/// The checked-in list, relative to this crate.
-const LACKING: &str = "src/operators/lacking.txt";
+/// Path of the checked-in list, relative to this crate.
+const UNSUPPORTED: &str = "src/operators/unsupported.txt";
 
 #[test]
 fn rows_are_sorted_and_found() {
@@ -28,38 +28,38 @@ fn rows_are_sorted_and_found() {
 }
 
 #[test]
-fn every_operator_of_onnx_has_a_row_or_a_reason() {
+fn all_onnx_operators_have_a_row_or_a_reason() {
     for schema in schema::all() {
-        let is_left_out = LEFT_OUT.iter().any(|(name, _)| *name == schema.name);
-        assert_eq!(Op::from_name(schema.name).is_none(), is_left_out, "{}", schema.name);
+        let is_omitted = OMITTED.iter().any(|(name, _)| *name == schema.name);
+        assert_eq!(Op::from_name(schema.name).is_none(), is_omitted, "{}", schema.name);
     }
     for op in Op::all() {
-        assert_eq!(schema::find(op.name()).is_none(), OTHER_FORMS.contains(op), "{op}");
+        assert_eq!(schema::find(op.name()).is_none(), DIALECT_ONLY.contains(op), "{op}");
     }
-    assert!(LEFT_OUT.iter().all(|(name, _)| schema::find(name).is_some()));
+    assert!(OMITTED.iter().all(|(name, _)| schema::find(name).is_some()));
 }
 
 #[test]
 fn columns_agree() {
     for op in Op::all() {
-        // What is opaque to inference is opaque to every later phase.
+        // Operators that are opaque to inference are opaque to all later phases.
         if !op.is_inferred() {
             let later = (op.fold_rule(), op.fusion_role(), op.batch_rule(), op.work_rule(), op.lowering());
             assert_eq!(later, (None, None, None, None, None), "{op}");
         }
-        // A fast kernel serves some types and shapes only; the plain one serves the others.
+        // Optimized kernels support only some types and shapes; the plain kernel is the fallback.
         assert!(op.lowering().is_some() || op.cpu_kernel().is_none() && op.cuda_kernel().is_none(), "{op}");
         assert!(!op.is_random() || op.fusion_role().is_none(), "{op}");
-        assert_eq!(op.exported().exported(), op.exported());
+        assert_eq!(op.onnx_op().onnx_op(), op.onnx_op());
     }
 }
 
-/// Features that each operator lacks, one line an operator that lacks any.
-fn lacking() -> String {
+/// Returns the list of missing features, one line per operator that lacks any.
+fn unsupported() -> String {
     let mut text = "\
 # Features that operators lack. Generated from the table: DIVI_UPDATE=1 cargo test -p divi-onnx operators
-# inference: opaque to all passes. fusion: never in a cluster. batch: runs once per input of a batch. work: cost is a guess.
-# lowering: not compiled. cpu, cuda: no fast kernel on that back end.
+# inference: opaque to all passes. fusion: never in a cluster. batch: runs once per input of a batch. work: cost is a default.
+# lowering: not compiled. cpu, cuda: no optimized kernel on that back end.
 "
     .to_owned();
     for op in Op::all() {
@@ -81,14 +81,14 @@ fn lacking() -> String {
 }
 
 #[test]
-fn the_list_of_lacking_features_is_current() {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(LACKING);
+fn list_of_lacking_features_is_current() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(UNSUPPORTED);
     if std::env::var_os("DIVI_UPDATE").is_some() {
-        std::fs::write(&path, lacking()).unwrap();
+        std::fs::write(&path, unsupported()).unwrap();
     }
     let checked_in = std::fs::read_to_string(&path).unwrap();
     assert!(
-        checked_in == lacking(),
-        "{LACKING} differs from the table: look at the difference after DIVI_UPDATE=1 cargo test -p divi-onnx operators"
+        checked_in == unsupported(),
+        "{UNSUPPORTED} differs from the table: run DIVI_UPDATE=1 cargo test -p divi-onnx operators and review the difference"
     );
 }

@@ -20,12 +20,12 @@ fn conv(graph: &mut Graph, x: Id, filters: i64, kernel: i64) -> Id {
     let shape = vec![filters, channels, kernel, kernel];
     let numbers = (0..shape.iter().product()).map(|i: i64| ((i * 37 % 101) as f32 - 50.0) / 100.0);
     let bytes: Vec<u8> = numbers.flat_map(f32::to_le_bytes).collect();
-    let weights = graph.known(Tensor::new(DType::F32, shape, bytes.into()).unwrap());
+    let weights = graph.constant(Tensor::new(DType::F32, shape, bytes.into()).unwrap());
     let attributes = [("kernel_shape", Attr::Ints(vec![kernel; 2])), ("pads", Attr::Ints(vec![kernel / 2; 4]))];
     graph.apply("Conv", &[x, weights], &attributes, DType::F32, &[n, filters, h, w])
 }
 
-/// Two convolutions; the result of the first, and both beside each other.
+/// Adds two convolutions. Returns the result of the first, and the concatenation of both.
 fn front(graph: &mut Graph, x: Id) -> [Id; 2] {
     let a = conv(graph, x, 40, 3);
     let b = conv(graph, a, 20, 1);
@@ -33,13 +33,13 @@ fn front(graph: &mut Graph, x: Id) -> [Id; 2] {
     [a, both]
 }
 
-/// A convolution, a pooling, and a sum that wants its operands dense.
+/// Adds a convolution, a max pooling, and a cumulative sum, whose kernel reads row-major operands.
 fn back(graph: &mut Graph, [a, both]: [Id; 2]) -> [Id; 3] {
     let d = conv(graph, a, 24, 3);
     let window = [("kernel_shape", Attr::Ints(vec![3, 3])), ("pads", Attr::Ints(vec![1; 4]))];
     let e = graph.apply("MaxPoolSingleOut", &[both], &window, DType::F32, &[1, 60, 9, 11]);
     let f = graph.apply("CumSum", &[a], &[], DType::F32, &[1, 40, 9, 11]);
-    let axis = graph.known(Tensor::new(DType::I64, vec![], 3_i64.to_le_bytes().to_vec().into()).unwrap());
+    let axis = graph.constant(Tensor::new(DType::I64, vec![], 3_i64.to_le_bytes().to_vec().into()).unwrap());
     graph.nodes.last_mut().unwrap().inputs.push(Some(axis));
     [d, e, f]
 }
@@ -48,7 +48,7 @@ fn stage(name: &str, device: usize, graph: Graph) -> StageProgram {
     StageProgram { name: name.into(), device, graph, tasks: vec![Task { name: name.into(), ..Task::default() }] }
 }
 
-/// A program of stages, each on a device of its own, that hand each other everything.
+/// Returns a program of a chain of stages, each on its own device: all outputs of a stage are transferred to the next one.
 fn program(stages: Vec<StageProgram>) -> Program {
     let device =
         |i| Device { id: format!("cpu{i}"), kind: "cpu".into(), threads: 1, memory: 1 << 30, ..Device::default() };
@@ -58,11 +58,11 @@ fn program(stages: Vec<StageProgram>) -> Program {
         values.push(Value { name: format!("v{}", values.len()), device, tensor, constant: None });
         values.len() - 1
     };
-    let step = |action| Step { action, start_us: None, takes_us: None };
+    let step = |action| Step { action, start_us: None, duration_us: None };
     let input = value(&stages[0].graph, stages[0].graph.inputs[0], 0);
-    let (mut steps, mut handed) = (vec![], vec![input]);
+    let (mut steps, mut results) = (vec![], vec![input]);
     for (i, stage) in stages.iter().enumerate() {
-        let moved = stage.graph.inputs.iter().zip(&handed).map(|(&id, &from)| {
+        let transferred = stage.graph.inputs.iter().zip(&results).map(|(&id, &from)| {
             if i == 0 {
                 return from;
             }
@@ -70,27 +70,27 @@ fn program(stages: Vec<StageProgram>) -> Program {
             steps.push(step(Action::Transfer { input: from, output: to }));
             to
         });
-        let inputs: Vec<_> = moved.collect();
+        let inputs: Vec<_> = transferred.collect();
         let outputs: Vec<_> = stage.graph.outputs.iter().map(|&id| value(&stage.graph, id, i)).collect();
         steps.push(step(Action::Launch { stage: i, inputs, outputs: outputs.clone() }));
-        handed = outputs;
+        results = outputs;
     }
     Program {
-        model: "borders".into(),
+        model: "boundary".into(),
         objective: Objective { mode: Mode::Latency, inputs: 1, predicted_us: None, bound_us: None },
         devices: (0..stages.len()).map(device).collect(),
         values,
         inputs: vec![Port { name: "x".into(), value: input }],
-        outputs: handed.iter().enumerate().map(|(i, &value)| Port { name: format!("y{i}"), value }).collect(),
+        outputs: results.iter().enumerate().map(|(i, &value)| Port { name: format!("y{i}"), value }).collect(),
         stages,
         steps,
         constants: vec![],
     }
 }
 
-/// Returns the outputs of a program, and its values as the bundle describes them.
+/// Returns the outputs of a program, and the descriptions of its values in the bundle.
 fn outcome(program: Program, name: &str) -> (Vec<Vec<f32>>, Vec<bundle::Tensor>) {
-    let folder = std::env::temp_dir().join(format!("divi-borders-{name}-{}", std::process::id()));
+    let folder = std::env::temp_dir().join(format!("divi-boundary-{name}-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
     let target = Target::named("x86-64-v3").unwrap();
     let model_folder = String::new();
@@ -107,7 +107,7 @@ fn outcome(program: Program, name: &str) -> (Vec<Vec<f32>>, Vec<bundle::Tensor>)
 }
 
 #[test]
-fn images_stay_in_blocks_between_stages() {
+fn images_stay_blocked_between_stages() {
     let mut whole = Graph::default();
     let x = whole.input(DType::F32, &IMAGE);
     let between = front(&mut whole, x);
@@ -131,17 +131,17 @@ fn images_stay_in_blocks_between_stages() {
     assert_eq!(blocked.collect::<Vec<_>>(), [(40, 8), (60, 8), (40, 8), (60, 8)]);
 }
 
-/// Whatever anybody else than a copy to a GPU reads stays in the caches.
+/// Outputs are streamed only if all uses are transfers to a GPU.
 #[test]
-fn what_only_gpus_read_is_known() {
+fn outputs_that_only_gpus_read_are_streamed() {
     let mut stages = vec![];
-    let mut handed: Vec<Vec<i64>> = vec![IMAGE.to_vec()];
+    let mut results: Vec<Vec<i64>> = vec![IMAGE.to_vec()];
     for (i, outputs) in [3, 2, 1].into_iter().enumerate() {
         let mut graph = Graph::default();
-        let inputs: Vec<_> = handed.iter().map(|shape| graph.input(DType::F32, shape)).collect();
+        let inputs: Vec<_> = results.iter().map(|shape| graph.input(DType::F32, shape)).collect();
         let shape = graph.values[inputs[0].0].shape.clone();
         graph.outputs = (0..outputs).map(|_| graph.apply("Relu", &[inputs[0]], &[], DType::F32, &shape)).collect();
-        handed = vec![shape; outputs];
+        results = vec![shape; outputs];
         stages.push(stage(&format!("stage {i}"), i, graph));
     }
     let mut program = program(stages);
@@ -152,20 +152,20 @@ fn what_only_gpus_read_is_known() {
         Action::Launch { stage: 0, outputs, .. } => Some(outputs.clone()),
         _ => None,
     });
-    let [output, copied, cut] = of_first.unwrap()[..] else { panic!("the first stage has three outputs") };
+    let [output, copied, sliced] = of_first.unwrap()[..] else { panic!("the first stage has three outputs") };
     let more = |program: &mut Program, device| {
-        let tensor = program.values[cut].tensor.clone();
+        let tensor = program.values[sliced].tensor.clone();
         program.values.push(Value { name: "more".into(), device, tensor, constant: None });
         program.values.len() - 1
     };
-    let step = |action| Step { action, start_us: None, takes_us: None };
+    let step = |action| Step { action, start_us: None, duration_us: None };
     let (there, part) = (more(&mut program, 1), more(&mut program, 0));
     program.steps.push(step(Action::Transfer { input: copied, output: there }));
     let positions = vec![0];
-    program.steps.push(step(Action::Slice { input: cut, output: part, positions, of: 1, axis: 0, outer: 1 }));
+    program.steps.push(step(Action::Slice { input: sliced, output: part, positions, of: 1, axis: 0, outer: 1 }));
     program.outputs.push(Port { name: "also".into(), value: output });
     assert_eq!(streamed(&program)[0], [false, true, false]);
-    // The same stage once more, for a CPU.
+    // A second launch of the same stage, whose outputs a CPU reads.
     let outputs = [0; 3].map(|device| more(&mut program, device));
     let elsewhere = more(&mut program, 2);
     program.steps.push(step(Action::Launch { stage: 0, inputs: vec![0], outputs: outputs.to_vec() }));

@@ -1,10 +1,10 @@
-//! Channels of images in blocks, one behind the other.
+//! Concatenation of the channels of blocked images.
 
 use crate::layout::Halo;
 use crate::{error::Result, graph::Node, lowering::Lowering};
 use divi_onnx::{DType, Op};
 
-/// Lowers the concatenation of images that are in blocks already.
+/// Lowers a concatenation whose operands are all blocked already.
 pub(super) fn lower(cx: &mut Lowering<'_>, node: &Node) -> Result<Option<usize>> {
     let inputs: Vec<_> = node.inputs.iter().flatten().copied().collect();
     let result = node.output()?;
@@ -17,9 +17,9 @@ pub(super) fn lower(cx: &mut Lowering<'_>, node: &Node) -> Result<Option<usize>>
     let mut copied = vec![];
     let inputs: Vec<_> = inputs.into_iter().map(|input| cx.blocked(input, Halo::NONE)).collect();
     for &(input, source) in &inputs {
-        // An image that is there twice is copied from elsewhere: copies do not overlap what they read.
-        let is_there_once = inputs.iter().filter(|(other, _)| cx.share_bytes(input, *other)).count() == 1;
-        if first % lanes != 0 || !is_there_once || !cx.place_inside(input, result, first / lanes) {
+        // An operand that occurs twice is copied rather than placed: a copy must not overlap its source.
+        let occurs_once = inputs.iter().filter(|(other, _)| cx.share_bytes(input, *other)).count() == 1;
+        if first % lanes != 0 || !occurs_once || !cx.place_blocked_subview(input, result, first / lanes) {
             copied.push((input, source, first));
         }
         first += source.channels;
@@ -41,7 +41,7 @@ pub(super) fn lower(cx: &mut Lowering<'_>, node: &Node) -> Result<Option<usize>>
             });
             continue;
         }
-        // A lane at a time; two inputs share a block, so they are copied one after the other.
+        // Copy lane by lane. Operands that share a block are copied by separate calls, which must not run concurrently.
         cx.call(source.batch * source.height, 1, &[input], &[result], |b, kernel| {
             b.for_each(kernel.begin, kernel.end, 1, |number| {
                 let (image, y) = b.div_rem(number, source.height);
@@ -63,7 +63,7 @@ pub(super) fn lower(cx: &mut Lowering<'_>, node: &Node) -> Result<Option<usize>>
     Ok(Some(1))
 }
 
-/// Whether channels of images follow each other.
+/// Returns true if a node concatenates channels of images.
 pub(super) fn is_of_channels(cx: &Lowering<'_>, node: &Node) -> bool {
     let axis = node.attributes().int_or("axis", 0);
     node.op == Op::Concat

@@ -1,4 +1,4 @@
-//! Convolutions of images in blocks: dense, grouped where groups are whole blocks, and depthwise.
+//! Convolutions of blocked images: dense, depthwise, and grouped with groups of whole channel blocks.
 
 mod geometry;
 mod kernel;
@@ -7,11 +7,11 @@ mod tile;
 pub(super) use geometry::Geometry;
 
 use super::{
-    image::Access,
+    epilogue_operand::OperandAccess,
     pack::{Packing, Source},
 };
 use crate::{
-    epilogue::{self, Program},
+    epilogue::{self, FusedEpilogue},
     error::Result,
     graph::{Id, Node},
     layout::Halo,
@@ -19,21 +19,21 @@ use crate::{
 };
 use divi_onnx::DType;
 use divi_runtime::prepare::Expression;
-use kernel::Work;
+use kernel::ConvKernel;
 use tile::Tile;
 
-/// Lowers a convolution and what follows it, if there is a fast kernel for it; says how many nodes that are.
+/// Lowers a convolution with its epilogue. Returns the number of nodes; `None` if there is no fast kernel.
 pub(super) fn lower(cx: &mut Lowering<'_>, nodes: &[Node], position: usize) -> Result<Option<usize>> {
     let node = &nodes[position];
     let Some(geometry) = Geometry::of(cx, node)? else { return Ok(None) };
     let (mut result, mut consumed) = (node.output()?, 1);
     let mut weights = Source::of(cx, node.input(1)?);
     let mut bias = node.optional(2).map(|id| Source::of(cx, id));
-    // A normalization changes the weights, which must be constant for that.
+    // Fold a BatchNormalization into constant weights and bias.
     if let Source::Constant(source) = &weights
-        && let Some(next) = epilogue::normalization_behind(cx, nodes, position, result)
+        && let Some(next) = epilogue::following_batch_norm(cx, nodes, position, result)
         && let Some(constant) = constant(bias.clone())
-        && let Some((factor, shift)) = epilogue::affine(cx, next, constant)?
+        && let Some((factor, shift)) = epilogue::batch_norm_affine(cx, next, constant)?
     {
         let inner = (geometry.channels * geometry.kernel.0 * geometry.kernel.1) as u64;
         weights = Source::Constant(Expression::Scale { source: Box::new(source.clone()), by: Box::new(factor), inner });
@@ -41,14 +41,14 @@ pub(super) fn lower(cx: &mut Lowering<'_>, nodes: &[Node], position: usize) -> R
         (result, consumed) = (next.output()?, 2);
     }
     let shape = cx.shape(result).to_vec();
-    let accept = |cx: &Lowering<'_>, id| Access::is_possible(cx, id, &shape);
-    let absorbed = epilogue::absorb(cx, nodes, position + consumed, result, &accept);
-    let (more, program, result) = absorbed;
-    emit(cx, &geometry, node.input(0)?, weights, bias, &program, result)?;
+    let accept = |cx: &Lowering<'_>, id| OperandAccess::is_possible(cx, id, &shape);
+    let absorbed = epilogue::fuse_epilogue(cx, nodes, position + consumed, result, &accept);
+    let (more, fused, result) = absorbed;
+    emit(cx, &geometry, node.input(0)?, weights, bias, &fused, result)?;
     Ok(Some(consumed + more))
 }
 
-/// The expression of a bias that is constant or absent.
+/// Returns the expression of a bias that is constant or absent; the outer `None` if it is computed.
 fn constant(bias: Option<Source>) -> Option<Option<Expression>> {
     match bias {
         None => Some(None),
@@ -57,13 +57,14 @@ fn constant(bias: Option<Source>) -> Option<Option<Expression>> {
     }
 }
 
+/// Adds the calls of a convolution: packing of weights, padding of the input, and the kernel.
 fn emit(
     cx: &mut Lowering<'_>,
     geometry: &Geometry,
     input: Id,
     weights: Source,
     bias: Option<Source>,
-    program: &Program,
+    fused: &FusedEpilogue,
     result: Id,
 ) -> Result<()> {
     let lanes = cx.lanes() as i64;
@@ -72,9 +73,9 @@ fn emit(
     let (input, source) =
         if is_planar { cx.padded_planes(input, geometry.halo()) } else { cx.blocked(input, geometry.halo()) };
     let shape = [geometry.batch, geometry.filters, geometry.output.0, geometry.output.1];
-    let accesses: Vec<Access> = program.operands.iter().map(|&id| Access::of(cx, id, &shape)).collect();
+    let accesses: Vec<OperandAccess> = fused.operands.iter().map(|&id| OperandAccess::of(cx, id, &shape)).collect();
     let target = cx.make_blocked(result);
-    let has_gaps = !source.halo.is_empty() || !target.halo.is_empty() || !accesses.iter().all(Access::is_flat);
+    let has_gaps = !source.halo.is_empty() || !target.halo.is_empty() || !accesses.iter().all(OperandAccess::is_flat);
     let tile = Tile::of(geometry, cx.lanes(), cx.registers(), is_planar, has_gaps);
     let blocks = target.blocks();
     let bias = channels(cx, bias, geometry.filters, blocks * lanes);
@@ -84,29 +85,29 @@ fn emit(
     };
     let weights = packing.apply(cx, weights);
     let mut reads = vec![input, weights, bias];
-    reads.extend(accesses.iter().map(Access::buffer));
+    reads.extend(accesses.iter().map(OperandAccess::buffer));
     let work =
-        Work { geometry, tile: &tile, source: &source, target: &target, program, accesses: &accesses, is_planar };
+        ConvKernel { geometry, tile: &tile, source: &source, target: &target, fused, accesses: &accesses, is_planar };
     cx.call(work.extent(), work.grain(), &reads, &[result], |b, signature| work.emit(b, &signature));
-    if !tile.panels_outside {
-        cx.write_by_rows(result);
+    if !tile.panels_outermost {
+        cx.set_row_parallel(result);
     }
     Ok(())
 }
 
-/// A number for each channel, with zeros up to the last block's end.
+/// Returns a vector with one element per channel, padded with zeros to whole blocks.
 fn channels(cx: &mut Lowering<'_>, numbers: Option<Source>, count: i64, padded: i64) -> Id {
     match numbers {
         None => cx.constant(DType::F32, &[padded], Expression::Zeros(padded as u64)),
         Some(Source::Constant(numbers)) => {
-            cx.constant(DType::F32, &[padded], super::image::padded(numbers, count, padded))
+            cx.constant(DType::F32, &[padded], super::epilogue_operand::padded(numbers, count, padded))
         }
         Some(numbers) => Packing::padded(count, padded).apply(cx, numbers),
     }
 }
 
-/// Weights in the order in which the kernel reads them: `[panels][channel blocks][kernel rows][kernel columns][channels][filters of
-/// a panel]`, the channels of the last block that is not whole behind all others.
+/// Packs weights in the order in which the kernel reads them: `[panels][channel blocks][kernel rows][kernel columns][channels][filters
+/// of a panel]`. The channels of a last partial block follow those of all whole blocks.
 fn pack(geometry: &Geometry, tile: &Tile, lanes: i64, is_planar: bool) -> Packing {
     let (rows, columns) = geometry.kernel;
     let mut packing = Packing::of(&[geometry.filters, geometry.channels, rows, columns]);
@@ -127,7 +128,7 @@ fn pack(geometry: &Geometry, tile: &Tile, lanes: i64, is_planar: bool) -> Packin
     packing
 }
 
-/// `[blocks][kernel rows][kernel columns][lanes]`
+/// Packs weights of a depthwise convolution as `[blocks][kernel rows][kernel columns][lanes]`.
 fn pack_depthwise(geometry: &Geometry, blocks: i64, lanes: i64) -> Packing {
     let (rows, columns) = geometry.kernel;
     let mut packing = Packing::of(&[geometry.filters, 1, rows, columns]);
@@ -135,7 +136,7 @@ fn pack_depthwise(geometry: &Geometry, blocks: i64, lanes: i64) -> Packing {
     packing
 }
 
-/// The halo that a convolution wants around its input, if it has a fast kernel.
+/// Returns the halo that a convolution requires around its input; `None` if it has no fast kernel.
 pub(super) fn wanted_halo(cx: &Lowering<'_>, node: &Node) -> Option<Halo> {
     Geometry::of(cx, node).ok().flatten().map(|geometry| geometry.halo())
 }

@@ -1,9 +1,9 @@
-//! Products of matrices: of rows with constant weights, which are packed into panels, and of batches of matrices.
+//! Matrix multiplication: with weights, which are packed into panels, and of batches of matrices.
 
 mod kernel;
 
 use super::{
-    image::padded,
+    epilogue_operand::padded,
     pack::{Packing, Source},
 };
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
     lowering::Lowering,
 };
 use divi_onnx::{DType, Op};
-use kernel::{Access, Work};
+use kernel::{Access, MatMulKernel};
 
 /// `[batch] rows x inner` times `[batch] inner x columns`.
 #[derive(Clone, Copy, Debug)]
@@ -22,28 +22,29 @@ pub(super) struct Product {
     pub(super) rows: i64,
     pub(super) inner: i64,
     pub(super) columns: i64,
-    /// Whether each matrix of a batch is multiplied with another one on the right, or on the left.
+    /// False if all matrices of the batch have the same left operand.
     pub(super) left_is_batched: bool,
+    /// False if all matrices of the batch have the same right operand.
     pub(super) right_is_batched: bool,
 }
 
-/// The right side, if it is packed, and whether its rows are columns.
+/// Right operand that is packed into panels.
 struct Weights {
     source: Source,
     is_transposed: bool,
 }
 
-/// Lowers a product and what follows it, if there is a fast kernel for it; says how many nodes that are.
+/// Lowers a matrix multiplication with its epilogue. Returns the number of nodes; `None` if there is no fast kernel.
 pub(super) fn lower(cx: &mut Lowering<'_>, nodes: &[Node], position: usize) -> Result<Option<usize>> {
     let node = &nodes[position];
     let Some((product, weights, bias)) = read(cx, node)? else { return Ok(None) };
     let result = node.output()?;
     let shape = cx.shape(result).to_vec();
     let accept = |cx: &Lowering<'_>, id| Access::is_possible(cx, id, &shape);
-    let (more, program, result) = epilogue::absorb(cx, nodes, position + 1, result, &accept);
+    let (more, fused, result) = epilogue::fuse_epilogue(cx, nodes, position + 1, result, &accept);
 
     let lanes = cx.lanes() as i64;
-    let work = Work::new(product, weights.is_some(), bias.is_some(), cx.lanes(), cx.registers());
+    let work = MatMulKernel::new(product, weights.is_some(), bias.is_some(), cx.lanes(), cx.registers());
     let left = cx.dense(node.input(0)?);
     let right = match weights {
         Some(weights) => pack(&product, weights.is_transposed, work.vectors as i64, lanes).apply(cx, weights.source),
@@ -57,15 +58,16 @@ pub(super) fn lower(cx: &mut Lowering<'_>, nodes: &[Node], position: usize) -> R
             bias => Packing::padded(product.columns, count).apply(cx, bias),
         });
     }
-    let accesses: Vec<_> = program.operands.iter().map(|&id| Access::of(cx, id, &shape)).collect();
-    reads.extend(program.operands.iter().map(|&id| cx.dense(id)));
+    let accesses: Vec<_> = fused.operands.iter().map(|&id| Access::of(cx, id, &shape)).collect();
+    reads.extend(fused.operands.iter().map(|&id| cx.dense(id)));
     cx.call(work.extent(), work.grain(), &reads, &[result], |b, signature| {
-        work.emit(b, &signature, &program, &accesses);
+        work.emit(b, &signature, &fused, &accesses);
     });
     Ok(Some(1 + more))
 }
 
-/// What a node multiplies, what is constant of it, and what is added to each row; `None` if there is no fast kernel for it.
+/// Returns the sizes of a matrix multiplication, the weights if they are packed, and the bias that is added to each row. `None` if there
+/// is no fast kernel.
 #[allow(clippy::type_complexity)]
 fn read(cx: &Lowering<'_>, node: &Node) -> Result<Option<(Product, Option<Weights>, Option<Source>)>> {
     let (left, right) = (node.input(0)?, node.input(1)?);
@@ -95,7 +97,7 @@ fn read(cx: &Lowering<'_>, node: &Node) -> Result<Option<(Product, Option<Weight
     let (rows, inner, columns) = (*rows, *inner, *columns);
     let count = |sizes: &[i64]| sizes.iter().product::<i64>();
     if count(right_outer) == 1 && right_outer.len() <= outer.len() {
-        // All rows meet one matrix.
+        // All rows are multiplied with the same matrix, so the batch is folded into the rows.
         let weights = cx.is_constant(right).then(|| Weights { source: Source::of(cx, right), is_transposed: false });
         let rows = rows * count(outer);
         let product = Product { batch: 1, rows, inner, columns, left_is_batched: false, right_is_batched: false };
@@ -111,7 +113,7 @@ fn read(cx: &Lowering<'_>, node: &Node) -> Result<Option<(Product, Option<Weight
     Ok(Some((Product { batch, rows, inner, columns, left_is_batched, right_is_batched: true }, None, None)))
 }
 
-/// `[panels][inner][columns of a panel]`, with zeros beyond the last column.
+/// Packs the right operand as `[panels][inner][columns of a panel]`, with zeros beyond the last column.
 fn pack(product: &Product, is_transposed: bool, vectors: i64, lanes: i64) -> Packing {
     let (inner_axis, column_axis) = if is_transposed { (1, 0) } else { (0, 1) };
     let mut shape = [0; 2];
@@ -129,7 +131,7 @@ fn pack(product: &Product, is_transposed: bool, vectors: i64, lanes: i64) -> Pac
     packing
 }
 
-/// Whether an operand has one number a column of a result.
+/// Returns true if an operand has one element per column of a result.
 pub(super) fn is_column(cx: &Lowering<'_>, id: Id, shape: &[i64]) -> bool {
     let own = cx.shape(id);
     own.last() == shape.last() && own.iter().product::<i64>() == *shape.last().unwrap_or(&0) && own.len() <= shape.len()

@@ -1,11 +1,11 @@
-//! Weights in the order in which kernels read them. Constants are packed when the bundle is built or loaded, computed weights by a
-//! kernel: at load if they are made of constants, else for each request.
+//! Packing of weights into the order in which kernels read them. Constants are packed when the bundle is built or loaded, computed weights
+//! by a kernel: at load if they depend on constants only, else in each request.
 
 use crate::{graph::Id, lowering::Lowering, ops::blocks::grain};
 use divi_onnx::DType;
 use divi_runtime::prepare::{Expression, Loop, Pack};
 
-/// Origin of `f32` weights.
+/// Source of `f32` weights.
 #[derive(Clone, Debug)]
 pub(super) enum Source {
     Constant(Expression),
@@ -18,22 +18,22 @@ impl Source {
     }
 }
 
-/// Elements of a row-major source in another order, with zeros where it has none.
+/// Permutation of the elements of a row-major source, with zeros for coordinates outside of it.
 #[derive(Debug)]
 pub(super) struct Packing {
     shape: Vec<i64>,
     parts: Vec<Part>,
 }
 
-/// A nest of loops over some of the result, the first outermost.
+/// Loop nest over a contiguous part of the result; the first loop is the outermost.
 #[derive(Debug)]
 struct Part {
-    /// Coordinates in the source at which the loops begin.
+    /// Coordinates in the source of the first element.
     start: Vec<i64>,
     loops: Vec<Step>,
 }
 
-/// An axis of the source, the iterations of a loop, and what each steps along the axis.
+/// Axis of the source, trip count of the loop, and step along the axis.
 type Step = (usize, i64, i64);
 
 impl Packing {
@@ -41,21 +41,21 @@ impl Packing {
         Self { shape: shape.to_vec(), parts: vec![] }
     }
 
-    /// Numbers with zeros behind them.
+    /// Returns a packing that appends zeros to a vector of `count` elements.
     pub(super) fn padded(count: i64, padded: i64) -> Self {
         let mut packing = Self::of(&[count]);
         packing.add(&[0], &[(0, padded, 1)]);
         packing
     }
 
-    /// Adds elements behind those that are there already.
+    /// Appends a part to the result.
     pub(super) fn add(&mut self, start: &[i64], loops: &[Step]) {
         if loops.iter().all(|&(_, count, _)| count > 0) {
             self.parts.push(Part { start: start.to_vec(), loops: loops.to_vec() });
         }
     }
 
-    /// The packed weights, a value of one axis.
+    /// Returns the packed weights as a one-dimensional value.
     pub(super) fn apply(self, cx: &mut Lowering<'_>, source: Source) -> Id {
         let count = self.parts.iter().map(Part::count).sum();
         match source {
@@ -63,7 +63,7 @@ impl Packing {
             Source::Computed(source) => {
                 let source = cx.dense(source);
                 let result = cx.temporary(DType::F32, &[count]);
-                cx.prepared_if_constant(source, |cx| self.pack(cx, source, result));
+                cx.at_load_if_constant(source, |cx| self.pack(cx, source, result));
                 result
             }
         }
@@ -86,7 +86,7 @@ impl Packing {
         if parts.len() == 1 { parts.remove(0) } else { Expression::Concat(parts) }
     }
 
-    /// Calls a kernel for each part.
+    /// Adds the call of a kernel for each part.
     fn pack(&self, cx: &mut Lowering<'_>, source: Id, result: Id) {
         let mut first = 0;
         for part in &self.parts {
@@ -127,7 +127,7 @@ impl Part {
         self.loops.iter().map(|&(_, count, _)| count).product()
     }
 
-    /// The largest coordinate that loops reach on an axis.
+    /// Returns the largest coordinate that the loops reach along an axis.
     fn last(&self, axis: usize) -> i64 {
         let reach = self.loops.iter().filter(|step| step.0 == axis).map(|&(_, count, step)| (count - 1) * step);
         self.start[axis] + reach.sum::<i64>()

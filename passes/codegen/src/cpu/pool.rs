@@ -1,4 +1,4 @@
-//! Pooling of images in blocks.
+//! Pooling of blocked images.
 
 use crate::layout::Halo;
 use crate::{
@@ -9,10 +9,10 @@ use crate::{
 };
 use divi_onnx::{DType, Op};
 
-/// Pixels of rows that are worth a jump from block to block.
+/// Minimal row length in pixels for which iterating over blocks within rows pays off.
 const LONG_ROW: i64 = 48;
 
-/// A window whose halo is all it needs: no border is tested.
+/// Window of a pooling whose padding is provided by the halo, so that the kernel needs no bounds checks.
 struct Window {
     kernel: (i64, i64),
     strides: (i64, i64),
@@ -46,10 +46,10 @@ impl Window {
             left: padding.1,
             bottom: beyond(out_height, strides.0, kernel.0, padding.0, height),
             right: beyond(out_width, strides.1, kernel.1, padding.1, width),
-            is_lowest: false,
+            is_negative_infinity: false,
         };
-        let halo = Halo { is_lowest: is_maximum && !halo.is_empty(), ..halo };
-        // An average counts what is padded, or there must be none; with 'ceil_mode' it would count otherwise.
+        let halo = Halo { is_negative_infinity: is_maximum && !halo.is_empty(), ..halo };
+        // Averages divide by the full window: there must be no padding, or it must be counted. 'ceil_mode' counts differently.
         let counts = is_maximum || halo.is_empty() || attributes.flag("count_include_pad", false)?;
         let is_plain = pair("dilations", 1)? == (1, 1)
             && attributes.str_or("auto_pad", "NOTSET")? == "NOTSET"
@@ -61,12 +61,12 @@ impl Window {
     }
 }
 
-/// The halo that a pooling wants around its input, if it has a fast kernel.
+/// Returns the halo that a pooling requires around its input; `None` if it has no fast kernel.
 pub(super) fn wanted_halo(cx: &Lowering<'_>, node: &Node) -> Option<Halo> {
     Window::of(cx, node).ok().flatten().map(|window| window.halo)
 }
 
-/// Lowers pooling of an image that is in blocks already.
+/// Lowers a pooling whose input is blocked already.
 pub(super) fn lower(cx: &mut Lowering<'_>, node: &Node) -> Result<Option<usize>> {
     let (input, result) = (node.input(0)?, node.output()?);
     if !cx.is_blocked(input) {
@@ -74,7 +74,7 @@ pub(super) fn lower(cx: &mut Lowering<'_>, node: &Node) -> Result<Option<usize>>
     }
     let Some(window) = Window::of(cx, node)? else { return Ok(None) };
     let (input, source) = cx.blocked(input, window.halo);
-    let is_by_rows = cx.is_near_by_rows(input) && source.width >= LONG_ROW;
+    let is_by_rows = cx.is_row_parallel_and_cached(input) && source.width >= LONG_ROW;
     let target = cx.make_blocked(result);
     let rows = target.batch * target.blocks() * target.height;
     let grain = (2048 / (target.width * window.kernel.0 * window.kernel.1)).max(1);
@@ -93,7 +93,7 @@ pub(super) fn lower(cx: &mut Lowering<'_>, node: &Node) -> Result<Option<usize>>
             b.repeat(target.width, |x| {
                 let left = b.plus(b.times(x, window.strides.1), -window.padding.1);
                 let corner = source.at(b, plane, top, left);
-                // The first pixel on the image: not-a-number is the maximum exactly if it comes first, as in ONNX's reference.
+                // Start with the first pixel inside the image: NaN is the maximum only if it comes first, as in ONNX's reference.
                 let start = match window.is_maximum {
                     true => {
                         let inside = |at, padding| if padding > 0 { b.max(at, b.index(0), false) } else { at };
@@ -102,7 +102,7 @@ pub(super) fn lower(cx: &mut Lowering<'_>, node: &Node) -> Result<Option<usize>>
                     }
                     false => b.float(0.0, ty),
                 };
-                let sums = b.for_with(b.index(0), b.index(window.kernel.0), 1, &[start], |ky, state| {
+                let sums = b.for_loop_carried(b.index(0), b.index(window.kernel.0), 1, &[start], |ky, state| {
                     let row = b.add(corner, b.times(ky, source.row()));
                     let columns = 0..window.kernel.1;
                     let pixels = columns.map(|kx| b.load_vector(kernel.buffers[0], b.plus(row, kx * source.lanes), ty));
@@ -119,7 +119,7 @@ pub(super) fn lower(cx: &mut Lowering<'_>, node: &Node) -> Result<Option<usize>>
     Ok(Some(1))
 }
 
-/// Lowers the average of whole images that are in blocks already.
+/// Lowers a global average pooling whose input is blocked already.
 pub(super) fn lower_global(cx: &mut Lowering<'_>, node: &Node) -> Result<Option<usize>> {
     let (input, result) = (node.input(0)?, node.output()?);
     if !cx.is_blocked(input) || !is_over_images(cx, node)? {
@@ -144,13 +144,13 @@ pub(super) fn lower_global(cx: &mut Lowering<'_>, node: &Node) -> Result<Option<
     Ok(Some(1))
 }
 
-/// Whether there is a fast kernel for a node, if it is a pooling.
+/// Returns true if a node is a pooling with a fast kernel.
 pub(super) fn is_of_images(cx: &Lowering<'_>, node: &Node) -> bool {
     wanted_halo(cx, node).is_some()
         || matches!(node.op, Op::GlobalAveragePool | Op::ReduceMean) && is_over_images(cx, node).unwrap_or(false)
 }
 
-/// Whether a node averages whole images, and keeps their axes.
+/// Returns true if a node averages over both spatial axes and keeps them with size 1.
 fn is_over_images(cx: &Lowering<'_>, node: &Node) -> Result<bool> {
     if node.op == Op::GlobalAveragePool {
         return Ok(true);

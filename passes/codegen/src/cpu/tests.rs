@@ -1,4 +1,4 @@
-//! Fast kernels against naive loops.
+//! Tests of fast kernels against naive loops.
 
 use super::CpuHooks;
 use crate::emit::Operation;
@@ -6,14 +6,14 @@ use crate::{
     graph::{Graph, Id},
     host::HostModule,
     layout::{Blocked, Halo, Layout, StageLayouts},
-    slow::SlowNode,
+    slow_operators::SlowNode,
     stage::{self, Boundary},
     target::Target,
     testing::{floats, run},
 };
 use divi_onnx::{Attr, DType, Tensor};
 
-/// Numbers that look random.
+/// Returns pseudorandom numbers in [-0.5, 0.5).
 fn noise(count: i64, seed: u64) -> Vec<f64> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut next = || {
@@ -25,6 +25,7 @@ fn noise(count: i64, seed: u64) -> Vec<f64> {
     (0..count).map(|_| next()).collect()
 }
 
+/// Asserts that elements agree up to a small fraction of the largest one.
 fn near(actual: &Tensor, expected: &[f64], what: &str) {
     let actual = actual.floats().unwrap();
     assert_eq!(actual.len(), expected.len(), "{what}");
@@ -37,6 +38,7 @@ fn near(actual: &Tensor, expected: &[f64], what: &str) {
     }
 }
 
+/// Parameters of a convolution.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
     batch: i64,
@@ -101,8 +103,8 @@ impl Shape {
 
     /// Adds the convolution to a graph.
     fn apply(&self, graph: &mut Graph, input: Id, weights: &[f64], bias: &[f64]) -> Id {
-        let weights = graph.known(floats(&self.weights(), weights));
-        let bias = graph.known(floats(&[self.filters], bias));
+        let weights = graph.constant(floats(&self.weights(), weights));
+        let bias = graph.constant(floats(&[self.filters], bias));
         self.apply_to(graph, input, weights, bias)
     }
 
@@ -166,8 +168,8 @@ fn convolutions_of_all_kinds() {
 }
 
 #[test]
-fn residual_blocks_stay_in_blocks() {
-    // Two convolutions with a sum and an activation; the first one's halo is for the second alone.
+fn residual_blocks_use_blocked_layouts() {
+    // Two convolutions with a residual and an activation. The halo of the first result is read only by the second convolution.
     let case = Shape { channels: 40, filters: 40, ..PLAIN };
     let shape = [1, 40, 9, 11];
     let input = noise(40 * 99, 1);
@@ -180,7 +182,7 @@ fn residual_blocks_stay_in_blocks() {
     let relu = graph.apply("Relu", &[first], &[], DType::F32, &shape);
     let second = case.apply(&mut graph, relu, &w2, &bias);
     let sum = graph.apply("Add", &[second, relu], &[], DType::F32, &shape);
-    let factor = graph.known(floats(&[40, 1, 1], &scale));
+    let factor = graph.constant(floats(&[40, 1, 1], &scale));
     let scaled = graph.apply("Mul", &[sum, factor], &[], DType::F32, &shape);
     let gate = graph.apply("Sigmoid", &[scaled], &[], DType::F32, &shape);
     let swish = graph.apply("Mul", &[scaled, gate], &[], DType::F32, &shape);
@@ -221,8 +223,8 @@ fn products_with_and_without_packed_weights() {
         let right = graph.input(DType::F32, &[inner, columns]);
         let shape = [rows, columns];
         let plain = graph.apply("MatMul", &[left, right], &[], DType::F32, &shape);
-        let constant = graph.known(floats(&[columns, inner], &transposed));
-        let added = graph.known(floats(&[columns], &bias));
+        let constant = graph.constant(floats(&[columns, inner], &transposed));
+        let added = graph.constant(floats(&[columns], &bias));
         let transposes = [("transB", Attr::Int(1))];
         let gemm = graph.apply("Gemm", &[left, constant, added], &transposes, DType::F32, &shape);
         let sum = graph.apply("Add", &[gemm, plain], &[], DType::F32, &shape);
@@ -238,7 +240,7 @@ fn products_with_and_without_packed_weights() {
     }
 }
 
-/// Weights that a request brings, and weights that are computed from constants: both are packed for the fast kernel.
+/// Weights that are inputs and weights that are computed from constants are both packed for the fast kernel.
 #[test]
 fn computed_weights_are_packed() {
     let cases = [
@@ -259,9 +261,9 @@ fn computed_weights_are_packed() {
             let (w, b) = match is_constant {
                 true => {
                     let negated: Vec<_> = weights.iter().map(|weight| -weight).collect();
-                    let negated = graph.known(floats(&weights_shape, &negated));
+                    let negated = graph.constant(floats(&weights_shape, &negated));
                     let weights = graph.apply("Neg", &[negated], &[], DType::F32, &weights_shape);
-                    (weights, graph.known(floats(&[case.filters], &bias)))
+                    (weights, graph.constant(floats(&[case.filters], &bias)))
                 }
                 false => (graph.input(DType::F32, &weights_shape), graph.input(DType::F32, &[case.filters])),
             };
@@ -296,7 +298,7 @@ fn computed_weights_are_packed() {
     assert_eq!(slow_nodes(&graph).len(), 1);
 }
 
-/// The nodes of a graph that are lowered without a fast kernel.
+/// Returns the nodes of a graph that are lowered without a fast kernel.
 fn slow_nodes(graph: &Graph) -> Vec<SlowNode> {
     let mut host = HostModule::new(&Target::named("native").unwrap());
     let layouts = StageLayouts::row_major(graph.inputs.len(), graph.outputs.len());
@@ -304,9 +306,9 @@ fn slow_nodes(graph: &Graph) -> Vec<SlowNode> {
     stage::lower(graph.clone(), boundary, &CpuHooks, &mut host, None).unwrap().slow
 }
 
-/// In images of short rows, threads have planes; in images of long rows, they have rows of all planes.
+/// Pooling of images with short rows is parallel over planes, of images with long rows over rows of all planes.
 #[test]
-fn pooling_and_concatenation_in_blocks() {
+fn pooling_and_concatenation_of_blocked_images() {
     for (batch, height, width) in [(1, 9, 11), (2, 6, 49)] {
         pool_and_concatenate(batch, height, width);
     }
@@ -317,7 +319,7 @@ fn pool_and_concatenate(batch: i64, height: i64, width: i64) {
     let case = Shape { batch, image, kernel: (1, 1), pads: [0; 4], channels: 24, filters: 24, ..PLAIN };
     let pixels = height * width;
     let (mut input, weights, bias) = (noise(batch * 24 * pixels, 1), noise(24 * 24, 2), noise(24, 3));
-    // In a corner, where it is the first of a window and not the first of others.
+    // NaN in a corner is the first pixel of one window, and not the first of others.
     input[0] = f64::NAN;
     let shape = [batch, 24, height, width];
     let mut graph = Graph::default();
@@ -360,9 +362,9 @@ fn pool_and_concatenate(batch: i64, height: i64, width: i64) {
     }
 }
 
-/// An image that is twice in a concatenation, which it could be computed in.
+/// An operand that occurs twice in a concatenation is not computed in place.
 #[test]
-fn parts_of_a_concatenation_may_be_the_same() {
+fn operands_of_a_concatenation_may_be_equal() {
     let case = Shape { batch: 1, image: (8, 8), kernel: (1, 1), pads: [0; 4], channels: 32, filters: 32, ..PLAIN };
     let (input, weights, bias) = (noise(32 * 64, 1), noise(32 * 32, 2), noise(32, 3));
     let mut graph = Graph::default();
@@ -377,9 +379,9 @@ fn parts_of_a_concatenation_may_be_the_same() {
     }
 }
 
-/// A convolution that reads a part of a concatenation and writes another one, in either order.
+/// A convolution reads one part of a concatenation and writes another, in either order.
 #[test]
-fn dense_blocks_compute_in_the_concatenation() {
+fn dense_blocks_are_computed_in_the_concatenation() {
     let case =
         |channels, filters| Shape { batch: 1, image: (8, 8), kernel: (1, 1), pads: [0; 4], channels, filters, ..PLAIN };
     let (same, last) = (case(32, 32), case(64, 16));
@@ -405,8 +407,9 @@ fn dense_blocks_compute_in_the_concatenation() {
     }
 }
 
-/// Lowers and runs a graph whose outputs are handed on: how many of its kernels write past the caches, and the outputs' bytes.
-fn handed_on(
+/// Lowers and runs a graph with the given output layouts. Returns the number of kernels with non-temporal stores, and the bytes of the
+/// outputs.
+fn lower_and_run(
     graph: &Graph,
     inputs: &[Tensor],
     cpu: &str,
@@ -415,7 +418,7 @@ fn handed_on(
 ) -> (usize, Vec<Vec<u8>>) {
     let inputs: Vec<&[u8]> = inputs.iter().map(|tensor| &tensor.bytes()[..]).collect();
     let ends = StageLayouts { inputs: vec![Layout::RowMajor; inputs.len()], outputs: outputs.to_vec() };
-    let sizes = graph.outputs.iter().zip(outputs).map(|(id, form)| match form {
+    let sizes = graph.outputs.iter().zip(outputs).map(|(id, layout)| match layout {
         Layout::Blocked(layout) => layout.elements() as usize * 4,
         Layout::RowMajor | Layout::Unassigned => graph.values[id.0].bytes() as usize,
     });
@@ -436,12 +439,12 @@ fn handed_on(
     (streamed, bytes)
 }
 
-/// What is written past the caches has the same numbers in it.
+/// Asserts the number of kernels with non-temporal stores, and that outputs are the same bytes without them.
 fn streams(graph: &Graph, inputs: &[Tensor], outputs: &[Layout], expected: usize) {
     let all = vec![true; outputs.len()];
     let (streamed, plain) = (
-        handed_on(graph, inputs, "x86-64-v4", outputs, &all),
-        handed_on(graph, inputs, "x86-64-v4", outputs, &vec![false; outputs.len()]),
+        lower_and_run(graph, inputs, "x86-64-v4", outputs, &all),
+        lower_and_run(graph, inputs, "x86-64-v4", outputs, &vec![false; outputs.len()]),
     );
     assert_eq!((streamed.0, plain.0), (expected, 0));
     assert!(streamed.1 == plain.1);
@@ -467,24 +470,24 @@ fn images_that_gpus_copy_are_streamed() {
         graph.nodes.last_mut().unwrap().task = 1;
         let twice = [batch, 96, 9, 11];
         let both = graph.apply("Concat", &[inner, inner], &[("axis", Attr::Int(1))], DType::F32, &twice);
-        // The last one is computed for the pooling, with a halo: what is handed on is a copy, twice.
+        // `inner` is computed with the halo of the pooling, so both outputs of it are copies.
         graph.outputs = vec![pooled, gate, both, inner, inner];
-        let forms = |lanes| {
+        let layouts = |lanes| {
             let blocked = |shape: &[i64], halo| Layout::Blocked(Blocked::of(shape, lanes, halo).unwrap());
-            let around = Halo { top: 1, left: 0, bottom: 2, right: 1, is_lowest: false };
+            let around = Halo { top: 1, left: 0, bottom: 2, right: 1, is_negative_infinity: false };
             let [pooled, inner] = [blocked(&image, Halo::NONE); 2];
             [pooled, blocked(&image, around), blocked(&twice, Halo::NONE), inner, inner]
         };
-        assert_eq!(handed_on(&graph, &inputs, "x86-64-v3", &forms(8), &[true; 5]).0, 0, "lines are longer");
+        assert_eq!(lower_and_run(&graph, &inputs, "x86-64-v3", &layouts(8), &[true; 5]).0, 0, "lines are longer");
         if !has_wide_registers() {
             continue;
         }
-        // The halo has a kernel of its own, as has each input of the concatenation; both copies have the same.
-        streams(&graph, &inputs, &forms(16), 6);
-        // What a CPU reads stays in its caches.
+        // The halo and each operand of the concatenation have a separate kernel; both copies of `inner` share one.
+        streams(&graph, &inputs, &layouts(16), 6);
+        // Only the output that GPUs read uses non-temporal stores.
         let of_one = |which: usize| {
             let for_gpus: Vec<_> = (0..5).map(|output| output == which).collect();
-            handed_on(&graph, &inputs, "x86-64-v4", &forms(16), &for_gpus).0
+            lower_and_run(&graph, &inputs, "x86-64-v4", &layouts(16), &for_gpus).0
         };
         assert_eq!([0, 1, 3, 4].map(of_one), [1, 2, 1, 1]);
     }
@@ -496,16 +499,16 @@ fn dense_values_that_gpus_copy_are_streamed() {
     let rows = graph.input(DType::F32, &[11, 20]);
     let square = graph.input(DType::F32, &[48, 21]);
     let inputs = [floats(&[11, 20], &noise(220, 5)), floats(&[48, 21], &noise(48 * 21, 6))];
-    let right = graph.known(floats(&[20, 32], &noise(20 * 32, 3)));
-    let narrow = graph.known(floats(&[20, 31], &noise(20 * 31, 4)));
-    let row = graph.known(floats(&[32], &noise(32, 5)));
+    let right = graph.constant(floats(&[20, 32], &noise(20 * 32, 3)));
+    let narrow = graph.constant(floats(&[20, 31], &noise(20 * 31, 4)));
+    let row = graph.constant(floats(&[32], &noise(32, 5)));
     let apply = |graph: &mut Graph, op: &str, operands: &[Id], attributes: &[(&str, Attr)], shape: &[i64]| {
         let result = graph.apply(op, operands, attributes, DType::F32, shape);
-        // What has a task of its own is computed by itself.
+        // Nodes of different tasks are not fused.
         graph.nodes.last_mut().unwrap().task = result.0;
         result
     };
-    let turned = [("perm", Attr::Ints(vec![1, 0]))];
+    let transposed = [("perm", Attr::Ints(vec![1, 0]))];
     let product = apply(&mut graph, "MatMul", &[rows, right], &[], &[11, 32]);
     let lines = [
         apply(&mut graph, "MatMul", &[rows, right], &[], &[11, 32]),
@@ -513,14 +516,14 @@ fn dense_values_that_gpus_copy_are_streamed() {
         apply(&mut graph, "Softplus", &[square], &[], &[48, 21]),
         apply(&mut graph, "Add", &[product, row], &[], &[11, 32]),
         apply(&mut graph, "LayerNormalization", &[product, row, row], &[], &[11, 32]),
-        apply(&mut graph, "Transpose", &[square], &turned, &[21, 48]),
+        apply(&mut graph, "Transpose", &[square], &transposed, &[21, 48]),
         square,
     ];
-    // Rows of these begin anywhere.
+    // Rows of these are not aligned to cache lines.
     let others = [
         apply(&mut graph, "MatMul", &[rows, narrow], &[], &[11, 31]),
         apply(&mut graph, "Abs", &[rows], &[], &[11, 20]),
-        apply(&mut graph, "Transpose", &[rows], &turned, &[20, 11]),
+        apply(&mut graph, "Transpose", &[rows], &transposed, &[20, 11]),
     ];
     graph.outputs = [&lines[..], &others].concat();
     if has_wide_registers() {

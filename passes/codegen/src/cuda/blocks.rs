@@ -1,4 +1,4 @@
-//! Images that come from CPUs in blocks, and go to them so.
+//! Reorders of blocked images at the boundary to CPU stages.
 
 use crate::{
     emit::{Builder, Compare, V},
@@ -8,10 +8,10 @@ use crate::{
 };
 use divi_onnx::DType;
 
-/// Channels that a thread moves at once: in blocks they are neighbours, and neighbouring threads have the next of them.
+/// Channels that a thread copies: adjacent in the blocked layout, as are those of adjacent threads, so accesses are coalesced.
 const WIDE: i64 = 4;
 
-/// Puts an image that is in blocks into the usual order.
+/// Reorders a blocked image into a row-major one.
 pub(crate) fn to_dense(cx: &mut Lowering<'_>, blocked: Id, dense: Id, layout: Blocked) {
     let Blocked { batch, channels, height, width, lanes, .. } = layout;
     let shape = [batch, layout.blocks(), height, width, lanes / WIDE];
@@ -21,27 +21,27 @@ pub(crate) fn to_dense(cx: &mut Lowering<'_>, blocked: Id, dense: Id, layout: Bl
             let [image, block, y, x, part] = b.coordinates(number, &shape)[..] else { unreachable!("five axes") };
             let plane = b.add(b.times(image, layout.blocks()), block);
             let at = b.add(layout.at(b, plane, y, x), b.times(part, WIDE));
-            let pixels = b.load_wide(source, at, WIDE as usize);
+            let pixels = b.load_vector_aligned(source, at, WIDE as usize);
             for lane in 0..WIDE {
-                let (channel, at) = in_usual_order(b, &layout, [image, block, y, x, part], lane);
+                let (channel, at) = row_major_offset(b, &layout, [image, block, y, x, part], lane);
                 let store = || b.store(b.element(pixels, lane as usize), target, DType::F32, at);
                 match channels % lanes {
                     0 => store(),
-                    _ => b.when(b.less(channel, b.index(channels)), store),
+                    _ => b.if_then(b.less(channel, b.index(channels)), store),
                 }
             }
         });
     });
 }
 
-/// The channel of one of a thread's lanes, and where its pixel is in the usual order.
-fn in_usual_order(b: &Builder, layout: &Blocked, [image, block, y, x, part]: [V; 5], lane: i64) -> (V, V) {
+/// Returns the channel of one of a thread's lanes, and the offset of its pixel in the row-major image.
+fn row_major_offset(b: &Builder, layout: &Blocked, [image, block, y, x, part]: [V; 5], lane: i64) -> (V, V) {
     let channel = b.plus(b.offset(&[block, part], &[layout.lanes, WIDE]), lane);
     let strides = strides(&[layout.batch, layout.channels, layout.height, layout.width]);
     (channel, b.offset(&[image, channel, y, x], &strides))
 }
 
-/// Puts an image into blocks, and fills their halo.
+/// Reorders a row-major image into a blocked one, and fills its halo.
 pub(crate) fn to_blocks(cx: &mut Lowering<'_>, dense: Id, blocked: Id, layout: Blocked) {
     let Blocked { channels, height, width, lanes, halo: Halo { top, left, .. }, .. } = layout;
     let mut shape = layout.shape();
@@ -52,16 +52,16 @@ pub(crate) fn to_blocks(cx: &mut Lowering<'_>, dense: Id, blocked: Id, layout: B
         b.for_each(kernel.begin, kernel.end, 1, |number| {
             let [image, block, y, x, part] = b.coordinates(number, &shape)[..] else { unreachable!("five axes") };
             let (y, x) = (b.plus(y, -top), b.plus(x, -left));
-            // What is less than zero is large without a sign.
-            let is_below = |a, size| b.compare(Compare::Less, a, b.index(size), true);
-            let is_inside = b.and(is_below(y, height), is_below(x, width));
+            // The unsigned comparison covers negative coordinates, too.
+            let is_in_range = |a, size| b.compare(Compare::Less, a, b.index(size), true);
+            let is_inside = b.and(is_in_range(y, height), is_in_range(x, width));
             let pixels = (0..WIDE).map(|lane| {
-                let (channel, from) = in_usual_order(b, &layout, [image, block, y, x, part], lane);
-                let is_there = b.and(is_inside, is_below(channel, channels));
-                let value = b.load(source, DType::F32, b.select(is_there, from, b.index(0)));
-                b.select(is_there, value, fill)
+                let (channel, from) = row_major_offset(b, &layout, [image, block, y, x, part], lane);
+                let exists = b.and(is_inside, is_in_range(channel, channels));
+                let value = b.load(source, DType::F32, b.select(exists, from, b.index(0)));
+                b.select(exists, value, fill)
             });
-            b.store_wide(&pixels.collect::<Vec<_>>(), target, b.times(number, WIDE));
+            b.store_vector_aligned(&pixels.collect::<Vec<_>>(), target, b.times(number, WIDE));
         });
     });
 }
@@ -71,8 +71,8 @@ mod tests {
     use super::*;
     use crate::{graph::Graph, target::Target, testing::run};
 
-    /// Calls a kernel on an input and an output of these shapes.
-    fn called(input: (&[i64], &[f32]), shape: &[i64], call: impl FnOnce(&mut Lowering<'_>, Id, Id)) -> Vec<f32> {
+    /// Runs the calls that `call` adds, with one input and one output. Returns the output.
+    fn run_call(input: (&[i64], &[f32]), shape: &[i64], call: impl FnOnce(&mut Lowering<'_>, Id, Id)) -> Vec<f32> {
         let mut graph = Graph::default();
         let from = graph.input(DType::F32, input.0);
         let to = graph.value(DType::F32, shape);
@@ -96,13 +96,13 @@ mod tests {
 
     #[test]
     fn into_blocks_and_back() {
-        let around = Halo { top: 1, left: 2, bottom: 0, right: 3, is_lowest: false };
-        let halos = [Halo::NONE, around, Halo { is_lowest: true, ..around }];
+        let around = Halo { top: 1, left: 2, bottom: 0, right: 3, is_negative_infinity: false };
+        let halos = [Halo::NONE, around, Halo { is_negative_infinity: true, ..around }];
         for (channels, halo) in [(16, halos[0]), (5, halos[1]), (20, halos[2]), (8, halos[2])] {
             let shape = [2, channels, 3, 5];
             let layout = Blocked::of(&shape, 8, halo).unwrap();
             let numbers: Vec<f32> = (0..shape.iter().product()).map(|number: i64| number as f32).collect();
-            let blocked = called((&shape, &numbers), &layout.shape(), |cx, from, to| to_blocks(cx, from, to, layout));
+            let blocked = run_call((&shape, &numbers), &layout.shape(), |cx, from, to| to_blocks(cx, from, to, layout));
             let mut seen = 0;
             let sizes: Vec<usize> = layout.shape().into_iter().map(|size| size as usize).collect();
             for (number, &value) in blocked.iter().enumerate() {
@@ -123,7 +123,7 @@ mod tests {
                 seen += usize::from(is_inside);
             }
             assert_eq!(seen, numbers.len());
-            let dense = called((&layout.shape(), &blocked), &shape, |cx, from, to| to_dense(cx, from, to, layout));
+            let dense = run_call((&layout.shape(), &blocked), &shape, |cx, from, to| to_dense(cx, from, to, layout));
             assert_eq!(dense, numbers, "{channels} channels");
         }
     }

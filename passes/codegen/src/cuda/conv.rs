@@ -1,46 +1,50 @@
-//! Convolutions of images as products: filters by pixels, over the terms of a window. Those with a filter for each channel are
-//! computed pixel by pixel.
+//! 2D convolutions as implicit matrix multiplications: filters by pixels, reduced over the terms of a window. Depthwise convolutions have
+//! one thread per pixel.
 
 use super::{
     finish::Finish,
     launch::launch,
-    tile::{Plan, Side, load_if, multiply, own_place, up},
+    tile::{Plan, TileOperand, div_ceil, load_if, multiply, thread_origin},
 };
 use crate::{
     emit::{Builder, Signature, V},
-    epilogue::{self, Program},
+    epilogue::{self, FusedEpilogue},
     error::Result,
     graph::{Id, Node, strides},
-    lowering::{Lowering, Phase, Way},
-    ops::{Axis, is_below, sliding},
+    lowering::{Distribution, Lowering, SimtKernelSpec},
+    ops::{Axis, is_in_range, sliding},
 };
 use divi_onnx::DType;
 use divi_runtime::{
-    drivers::cuda::launch::{Convolution, Epilogue, Library},
+    drivers::cuda::launch::{Convolution, Epilogue, LibraryOp},
     prepare::Expression,
 };
 
-/// A convolution of two spatial axes. `channels` and `features` are those of a group.
-struct Work {
+/// A 2D convolution.
+struct ConvKernel {
     batch: i64,
     groups: i64,
+    /// Input channels per group.
     channels: i64,
+    /// Filters per group.
     features: i64,
     axes: [Axis; 2],
+    /// Shape of the result.
     result: Vec<i64>,
 }
 
-/// Lowers a convolution and what follows it; says how many nodes that are.
+/// Lowers a convolution with its epilogue. Returns the number of nodes.
 pub(super) fn lower(cx: &mut Lowering<'_>, nodes: &[Node], position: usize) -> Result<Option<usize>> {
     let node = &nodes[position];
-    let Some(work) = Work::of(cx, node)? else { return Ok(None) };
+    let Some(work) = ConvKernel::of(cx, node)? else { return Ok(None) };
     let (mut result, mut consumed) = (node.output()?, 1);
     let mut weights = node.input(1)?;
     let mut bias = node.optional(2);
-    if let Some(next) = epilogue::normalization_behind(cx, nodes, position, result)
+    if let Some(next) = epilogue::following_batch_norm(cx, nodes, position, result)
         && let Some(filters) = cx.expression(weights).cloned()
         && bias.is_none_or(|bias| cx.expression(bias).is_some())
-        && let Some((factor, shift)) = epilogue::affine(cx, next, bias.and_then(|bias| cx.expression(bias).cloned()))?
+        && let Some((factor, shift)) =
+            epilogue::batch_norm_affine(cx, next, bias.and_then(|bias| cx.expression(bias).cloned()))?
     {
         let shape = cx.shape(weights).to_vec();
         let inner = shape[1..].iter().product::<i64>() as u64;
@@ -50,16 +54,16 @@ pub(super) fn lower(cx: &mut Lowering<'_>, nodes: &[Node], position: usize) -> R
         (result, consumed) = (next.output()?, 2);
     }
     let accept = |cx: &Lowering<'_>, id| cx.dtype(id) == DType::F32;
-    let (more, program, result) = epilogue::absorb(cx, nodes, position + consumed, result, &accept);
+    let (more, fused, result) = epilogue::fuse_epilogue(cx, nodes, position + consumed, result, &accept);
     let bias = bias.unwrap_or_else(|| {
         let count = work.features * work.groups;
         cx.constant(DType::F32, &[count], Expression::Zeros(count as u64))
     });
-    work.emit(cx, [node.input(0)?, weights, bias], &program, result);
+    work.emit(cx, [node.input(0)?, weights, bias], &fused, result);
     Ok(Some(consumed + more))
 }
 
-impl Work {
+impl ConvKernel {
     fn of(cx: &Lowering<'_>, node: &Node) -> Result<Option<Self>> {
         let (input, weights, output) = (node.input(0)?, node.input(1)?, node.output()?);
         let result = cx.shape(output).to_vec();
@@ -80,22 +84,22 @@ impl Work {
         self.result[2] * self.result[3]
     }
 
-    /// Terms of each sum.
+    /// Returns the number of terms of each sum.
     fn depth(&self) -> i64 {
         self.channels * self.axes[0].kernel * self.axes[1].kernel
     }
 
-    fn emit(&self, cx: &mut Lowering<'_>, reads: [Id; 3], program: &Program, result: Id) {
-        let operands: Vec<Id> = reads.into_iter().chain(program.operands.iter().copied()).collect();
+    fn emit(&self, cx: &mut Lowering<'_>, reads: [Id; 3], fused: &FusedEpilogue, result: Id) {
+        let operands: Vec<Id> = reads.into_iter().chain(fused.operands.iter().copied()).collect();
         if self.channels == 1 && self.groups > 1 {
-            return self.emit_depthwise(cx, &operands, program, result);
+            return self.emit_depthwise(cx, &operands, fused, result);
         }
         let plan = Plan::of(self.batch * self.groups, self.features, self.pixels(), self.depth());
-        let finish = Finish::of(cx, program, &self.result);
+        let finish = Finish::of(cx, fused, &self.result);
         let blocks = plan.blocks(self.batch * self.groups, self.features, self.pixels());
         let count: i64 = self.result.iter().product();
         let steps = strides(&self.result);
-        // Sums of parts, then the result.
+        // Partial sums of a split reduction, then the result.
         let mut writes = vec![];
         if plan.splits > 1 {
             writes.push(cx.temporary(DType::F32, &[plan.splits, count]));
@@ -134,88 +138,89 @@ impl Work {
         let finish_sums = |b: &Builder, kernel: &Signature<'_>| {
             each(b, kernel, &|number, _| b.load(kernel.buffers[out], DType::F32, number))
         };
-        let (blocks_way, each_way) = (Way::Blocks(plan.tile.threads() as u32), Way::Iterations);
+        let (blocks_distribution, each_distribution) =
+            (Distribution::Blocks(plan.tile.threads() as u32), Distribution::Iterations);
         let parts = [
-            Phase { extent: blocks, way: blocks_way, body: &part },
-            Phase { extent: count, way: each_way, body: &sum_parts },
+            SimtKernelSpec { extent: blocks, distribution: blocks_distribution, body: &part },
+            SimtKernelSpec { extent: count, distribution: each_distribution, body: &sum_parts },
         ];
-        let whole = [Phase { extent: blocks, way: blocks_way, body: &whole }];
-        let phases = if plan.splits > 1 { &parts[..] } else { &whole[..] };
-        let rest = [Phase { extent: count, way: each_way, body: &finish_sums }];
-        let library = self.library(cx, program).map(|(way, is_all)| (way, if is_all { &[][..] } else { &rest[..] }));
-        launch(cx, &operands, &writes, phases, library);
+        let whole = [SimtKernelSpec { extent: blocks, distribution: blocks_distribution, body: &whole }];
+        let specs = if plan.splits > 1 { &parts[..] } else { &whole[..] };
+        let rest = [SimtKernelSpec { extent: count, distribution: each_distribution, body: &finish_sums }];
+        let library = self.library(cx, fused).map(|(op, is_all)| (op, if is_all { &[][..] } else { &rest[..] }));
+        launch(cx, &operands, &writes, specs, library);
     }
 
-    /// A tile of one group's filters by one image's pixels; `take` gets each sum with its coordinates.
+    /// Emits a tile of the filters of one group by the pixels of one image; `take` gets the coordinates of each element, and its sum.
     fn tile(&self, b: &Builder, kernel: &Signature<'_>, plan: &Plan, take: impl Fn(&Builder, &[V], V)) {
         let tile = &plan.tile;
-        let (rows, columns) = (up(self.features, tile.rows), up(self.pixels(), tile.columns));
+        let (rows, columns) = (div_ceil(self.features, tile.rows), div_ceil(self.pixels(), tile.columns));
         let place = b.coordinates(b.block(), &[plan.splits, self.batch, self.groups, columns, rows]);
-        let [split, image, group, column, row] = place[..] else { unreachable!("five numbers were asked for") };
+        let [split, image, group, column, row] = place[..] else { unreachable!("five axes") };
         let (first_row, first_column) = (b.times(row, tile.rows), b.times(column, tile.columns));
         let depth = self.depth();
-        let per_split = up(up(depth, plan.splits), tile.depth) * tile.depth;
+        let per_split = div_ceil(div_ceil(depth, plan.splits), tile.depth) * tile.depth;
         let from = b.times(split, per_split);
         let to = b.min(b.plus(from, per_split), b.index(depth), false);
         let [down, across] = self.axes;
-        let filters = Side {
+        let filters = TileOperand {
             width: tile.rows,
             is_along_depth: true,
             prepare: &|place| {
                 let filter = b.add(first_row, place);
-                let is_there = b.less(filter, b.index(self.features));
-                vec![b.times(b.add(b.times(group, self.features), filter), depth), is_there]
+                let exists = b.less(filter, b.index(self.features));
+                vec![b.times(b.add(b.times(group, self.features), filter), depth), exists]
             },
             buffer: kernel.buffers[1],
             locate: &|state, term| (b.add(state[0], term), state[1]),
         };
         let plane = down.image * across.image;
-        let windows = Side {
+        let windows = TileOperand {
             width: tile.columns,
             is_along_depth: false,
             prepare: &|place| {
                 let pixel = b.add(first_column, place);
-                let is_there = b.less(pixel, b.index(self.pixels()));
+                let exists = b.less(pixel, b.index(self.pixels()));
                 let (y, x) = b.div_rem(pixel, across.positions);
                 let corner = |axis: &Axis, at| b.plus(b.times(at, axis.stride), -axis.before);
                 let first = b.times(b.add(b.times(image, self.groups), group), self.channels * plane);
-                vec![corner(&down, y), corner(&across, x), first, is_there]
+                vec![corner(&down, y), corner(&across, x), first, exists]
             },
             buffer: kernel.buffers[0],
             locate: &|state, term| {
                 let place = b.coordinates(term, &[self.channels, down.kernel, across.kernel]);
                 let y = b.add(state[0], b.times(place[1], down.dilation));
                 let x = b.add(state[1], b.times(place[2], across.dilation));
-                let mut is_there = state[3];
+                let mut exists = state[3];
                 for (at, axis) in [(y, &down), (x, &across)] {
                     if !axis.is_inside() {
-                        is_there = b.and(is_there, is_below(b, at, axis.image));
+                        exists = b.and(exists, is_in_range(b, at, axis.image));
                     }
                 }
                 let offset = b.add(b.times(place[0], plane), b.add(b.times(y, across.image), x));
-                (b.add(state[2], offset), is_there)
+                (b.add(state[2], offset), exists)
             },
         };
         let sums = multiply(b, tile, &filters, &windows, from, to);
-        let (own_row, own_column) = own_place(b, tile);
-        for i in 0..tile.own_rows {
+        let (own_row, own_column) = thread_origin(b, tile);
+        for i in 0..tile.thread_rows {
             let filter = b.add(first_row, b.plus(own_row, i));
             let is_filter = b.less(filter, b.index(self.features));
             let channel = b.add(b.times(group, self.features), filter);
-            for j in 0..tile.own_columns {
+            for j in 0..tile.thread_columns {
                 let pixel = b.add(first_column, b.plus(own_column, j));
-                let is_there = b.and(is_filter, b.less(pixel, b.index(self.pixels())));
-                b.when(is_there, || {
+                let exists = b.and(is_filter, b.less(pixel, b.index(self.pixels())));
+                b.if_then(exists, || {
                     let (y, x) = b.div_rem(pixel, across.positions);
-                    take(b, &[image, channel, y, x], sums[(i * tile.own_columns + j) as usize]);
+                    take(b, &[image, channel, y, x], sums[(i * tile.thread_columns + j) as usize]);
                 });
             }
         }
     }
 
-    /// One filter for each channel, or some: a thread for each pixel.
-    fn emit_depthwise(&self, cx: &mut Lowering<'_>, operands: &[Id], program: &Program, result: Id) {
-        let finish = Finish::of(cx, program, &self.result);
+    /// Adds the call for a convolution with one input channel per group: one thread per pixel and filter.
+    fn emit_depthwise(&self, cx: &mut Lowering<'_>, operands: &[Id], fused: &FusedEpilogue, result: Id) {
+        let finish = Finish::of(cx, fused, &self.result);
         let [down, across] = self.axes;
         let plane = down.image * across.image;
         cx.call(self.result.iter().product(), 1, operands, &[result], |b, kernel| {
@@ -231,9 +236,9 @@ impl Work {
                         let x = across.place(b, place[3], b.index(kx));
                         let at = b.add(first, b.add(b.times(y, across.image), x));
                         let checks = [(y, &down), (x, &across)].into_iter().filter(|(_, axis)| !axis.is_inside());
-                        let is_there = checks.map(|(at, axis)| is_below(b, at, axis.image)).reduce(|a, c| b.and(a, c));
-                        let value = match is_there {
-                            Some(is_there) => load_if(b, is_there, kernel.buffers[0], at),
+                        let exists = checks.map(|(at, axis)| is_in_range(b, at, axis.image)).reduce(|a, c| b.and(a, c));
+                        let value = match exists {
+                            Some(exists) => load_if(b, exists, kernel.buffers[0], at),
                             None => b.load(kernel.buffers[0], DType::F32, at),
                         };
                         let at = b.plus(filter, ky * across.kernel + kx);
@@ -246,14 +251,14 @@ impl Work {
         });
     }
 
-    /// What a library would have to compute, and whether that is all, if one can.
-    fn library(&self, cx: &Lowering<'_>, program: &Program) -> Option<(Library, bool)> {
-        let epilogue = program.as_epilogue();
+    /// Returns the equivalent library call, and true if it includes the epilogue. `None` if there is none.
+    fn library(&self, cx: &Lowering<'_>, fused: &FusedEpilogue) -> Option<(LibraryOp, bool)> {
+        let epilogue = fused.as_library_epilogue();
         let epilogue = epilogue.filter(|(residual, _)| residual.is_none_or(|id| cx.shape(id) == self.result));
         let (residual, is_relu) = epilogue.unwrap_or((None, false));
         let number = |value: i64| u32::try_from(value).ok();
         let [down, across] = self.axes;
-        // What windows read at the bottom and on the right must be padded as much as at the top and on the left.
+        // Libraries pad symmetrically: the output size must follow from the padding at the top and at the left.
         let reaches = |axis: &Axis| (axis.positions - 1) * axis.stride + (axis.kernel - 1) * axis.dilation + 1;
         let is_even = |axis: &Axis| {
             let padded = axis.image + 2 * axis.before;
@@ -268,7 +273,7 @@ impl Work {
         let output = filters * self.pixels();
         let pair = |f: fn(&Axis) -> i64| Some([number(f(&down))?, number(f(&across))?]);
         let four = |a, b, c, d| Some([number(a)?, number(b)?, number(c)?, number(d)?]);
-        let way = Library::Convolution(Convolution {
+        let op = LibraryOp::Convolution(Convolution {
             input: four(self.batch, self.channels * self.groups, down.image, across.image)?,
             filters: four(filters, self.channels, down.kernel, across.kernel)?,
             output: four(self.batch, filters, down.positions, across.positions)?,
@@ -280,6 +285,6 @@ impl Work {
             has_residual: residual.is_some(),
             epilogue: if is_relu { Epilogue::Relu } else { Epilogue::None },
         });
-        Some((way, epilogue.is_some()))
+        Some((op, epilogue.is_some()))
     }
 }

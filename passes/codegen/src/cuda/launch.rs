@@ -1,38 +1,43 @@
-//! Launches of kernels, or of calls of vendors' libraries in their place.
+//! Launches of kernels, or of vendor libraries that may replace them.
 
 use crate::{
     graph::Id,
-    lowering::{Lowering, Phase, SimtKernel},
+    lowering::{Lowering, SimtKernel, SimtKernelSpec},
 };
-use divi_runtime::drivers::cuda::launch::{Launch, Library, LibraryCall, Then};
+use divi_runtime::drivers::cuda::launch::{FollowUpKernel, Launch, LibraryCall, LibraryOp};
 
 /// Returns the payload of a call that launches one kernel.
 pub(super) fn payload(kernel: &SimtKernel) -> serde_json::Value {
     launch_of(kernel, vec![], None).to_payload()
 }
 
-fn launch_of(kernel: &SimtKernel, then: Vec<Then>, library: Option<LibraryCall>) -> Launch {
+fn launch_of(kernel: &SimtKernel, then: Vec<FollowUpKernel>, library: Option<LibraryCall>) -> Launch {
     Launch { blocks: kernel.blocks, threads: kernel.threads, can_fail: kernel.can_fail, then, library }
 }
 
-/// Launches kernels, one after the other, on the buffers of `reads`, then those of `writes`. A library may take their place, with
-/// kernels that finish its result; it knows the first buffers and the last one.
+/// Adds a call that launches kernels in sequence on the buffers `reads`, then `writes`. A library call, followed by the kernels of its
+/// epilogue, may replace them; it uses the first buffers and the last one.
 pub(super) fn launch(
     cx: &mut Lowering<'_>,
     reads: &[Id],
     writes: &[Id],
-    phases: &[Phase<'_>],
-    library: Option<(Library, &[Phase<'_>])>,
+    specs: &[SimtKernelSpec<'_>],
+    library: Option<(LibraryOp, &[SimtKernelSpec<'_>])>,
 ) {
-    let Some((first, rest)) = phases.split_first() else { return };
-    let mut then = |phases: &[Phase<'_>]| -> Vec<Then> {
-        let kernels = phases.iter().map(|phase| cx.add_simt_kernel(phase, reads, writes));
+    let Some((first, rest)) = specs.split_first() else { return };
+    let mut then = |specs: &[SimtKernelSpec<'_>]| -> Vec<FollowUpKernel> {
+        let kernels = specs.iter().map(|spec| cx.add_simt_kernel(spec, reads, writes));
         kernels
-            .map(|SimtKernel { name: kernel, blocks, threads, extent, .. }| Then { kernel, blocks, threads, extent })
+            .map(|SimtKernel { name: kernel, blocks, threads, extent, .. }| FollowUpKernel {
+                kernel,
+                blocks,
+                threads,
+                extent,
+            })
             .collect()
     };
     let rest = then(rest);
-    let library = library.map(|(way, phases)| LibraryCall { way, then: then(phases) });
+    let library = library.map(|(computation, specs)| LibraryCall { computation, then: then(specs) });
     let kernel = cx.add_simt_kernel(first, reads, writes);
     let payload = launch_of(&kernel, rest, library).to_payload();
     cx.push_launch(kernel, reads, writes, payload);

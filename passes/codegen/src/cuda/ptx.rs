@@ -1,4 +1,4 @@
-//! From kernels to PTX.
+//! Compilation of kernels to PTX.
 
 use super::intrinsics::shared_name;
 use crate::{
@@ -22,10 +22,10 @@ use melior::{
 use std::collections::BTreeSet;
 
 const TRIPLE: &str = "nvptx64-nvidia-cuda";
-/// How LLVM calls the convention of functions that the driver launches.
+/// LLVM's `PTX_Kernel` calling convention, of functions that the driver can launch.
 const PTX_KERNEL: u32 = 71;
 
-/// Threads of a block.
+/// Returns the number of threads per block.
 fn threads(kernel: &Kernel) -> u32 {
     match kernel.form.grid {
         Some(Grid::Blocks(threads)) => threads,
@@ -33,7 +33,7 @@ fn threads(kernel: &Kernel) -> u32 {
     }
 }
 
-/// Compiles kernels into PTX for each of some GPUs. `signatures` are those of all calls, a line each, which become comments.
+/// Compiles kernels to PTX for each GPU. `signatures` has one line per signature of a call; each becomes a comment in the PTX.
 pub(super) fn compile(kernels: &mut Kernels, gpus: &[Gpu], signatures: &str) -> Result<Vec<Vec<u8>>, Error> {
     initialize(kernels.context());
     let mut taken = kernels.take();
@@ -44,13 +44,13 @@ pub(super) fn compile(kernels: &mut Kernels, gpus: &[Gpu], signatures: &str) -> 
     for gpu in gpus {
         let llvm_context = LlvmContext::create();
         let machine = machine_of(TRIPLE, &gpu.arch, gpu.ptx)?;
-        // What is lowered already stays as it is.
+        // From the second GPU on, the module is in the `llvm` dialect already, and lowering leaves it unchanged.
         let llvm = translate(&module, &llvm_context, &machine)?;
         for (name, threads) in &entries {
             let Some(function) = llvm.get_function(name) else { continue };
             function.set_call_conventions(PTX_KERNEL);
             if let Some(body) = llvm.get_function(&body_name(name)) {
-                // Whose memory pointers lead to is known in the entry alone.
+                // Inlined, because only the entry point has pointers with address spaces.
                 let kind = Attribute::get_named_enum_kind_id("alwaysinline");
                 body.set_linkage(Linkage::Internal);
                 body.add_attribute(AttributeLoc::Function, llvm_context.create_enum_attribute(kind, 0));
@@ -70,7 +70,7 @@ pub(super) fn compile(kernels: &mut Kernels, gpus: &[Gpu], signatures: &str) -> 
     Ok(codes)
 }
 
-/// A module with kernels, the functions that the driver launches, and the memory that blocks share.
+/// Returns a module with the kernels, their entry points, and globals for shared memory.
 fn module(context: &Context, kernels: Vec<Kernel>) -> Module<'_> {
     let module = Module::new(Location::unknown(context));
     let shared: BTreeSet<u64> = kernels.iter().map(|kernel| kernel.shared).filter(|&bytes| bytes > 0).collect();
@@ -93,10 +93,11 @@ fn body_name(kernel: &str) -> String {
     format!("{kernel}_body")
 }
 
-/// What the driver launches: threads take iterations in turn, or all do the same; whoever fails leaves its status.
+/// Returns the text of an entry point: a grid-stride loop over the iterations, or one call per thread ([`Grid::Blocks`]). Threads that fail
+/// store their status.
 fn entry_text(kernel: &Kernel, inner: &str) -> String {
     let types = "!llvm.ptr, ".repeat(kernel.buffers);
-    // Buffers are in the memory of the device, which loads and stores that know it reach faster.
+    // Buffers are in global memory: typed pointers avoid generic loads and stores, which are slower.
     let arguments: String = (0..kernel.buffers).map(|i| format!("%g{i}: !llvm.ptr<1> {{llvm.noalias}}, ")).collect();
     let casts: String = (0..kernel.buffers)
         .map(|i| format!("%p{i} = llvm.addrspacecast %g{i} : !llvm.ptr<1> to !llvm.ptr\n"))

@@ -1,11 +1,11 @@
-//! Rows of neighbours that a block of threads works on together: sums, largest elements, and what is relative to them.
+//! Reductions of contiguous rows by a block of threads per row: softmax, layer normalization, mean.
 
 use super::launch::launch;
 use crate::{
     emit::{Builder, Signature, V},
     error::Result,
     graph::{Id, Node},
-    lowering::{Lowering, Phase, Way},
+    lowering::{Distribution, Lowering, SimtKernelSpec},
 };
 use divi_onnx::Op;
 use divi_onnx::{
@@ -14,10 +14,10 @@ use divi_onnx::{
 };
 
 const WARP: i64 = 32;
-/// Shorter rows are left to a thread each.
+/// Minimal row length; shorter rows use the plain kernels, with one thread per row.
 const SHORT: i64 = 32;
 
-/// Threads for a row: a warp for short ones.
+/// Returns the number of threads for a row.
 fn threads(size: i64) -> i64 {
     match size {
         ..=256 => 32,
@@ -26,7 +26,7 @@ fn threads(size: i64) -> i64 {
     }
 }
 
-/// Launches a block of threads for each row.
+/// Adds a launch with one block of threads per row.
 fn block_a_row(
     cx: &mut Lowering<'_>,
     count: i64,
@@ -35,44 +35,53 @@ fn block_a_row(
     output: Id,
     body: &dyn Fn(&Builder, &Signature<'_>),
 ) {
-    launch(cx, reads, &[output], &[Phase { extent: count, way: Way::Blocks(threads as u32), body }], None);
+    launch(
+        cx,
+        reads,
+        &[output],
+        &[SimtKernelSpec { extent: count, distribution: Distribution::Blocks(threads as u32), body }],
+        None,
+    );
 }
 
-/// One number of all threads of a warp, combined; all of them get it.
+/// Reduces a value over the threads of a warp; all threads get the result.
 pub(super) fn across_warp(b: &Builder, value: V, combine: &dyn Fn(V, V) -> V) -> V {
     [16, 8, 4, 2, 1].into_iter().fold(value, |all, bits| combine(all, b.shuffled(all, bits)))
 }
 
-/// One number of all threads of a block, combined; all of them get it. `memory` has a place for each warp.
+/// Reduces a value over the threads of a block; all threads get the result. `memory` has one element per warp.
 fn combined(b: &Builder, value: V, threads: i64, memory: V, combine: &dyn Fn(V, V) -> V) -> V {
     let warp = across_warp(b, value, combine);
     if threads == WARP {
         return warp;
     }
     let (number, lane) = b.div_rem(b.thread(), WARP);
-    // What was combined before may still be read.
+    // Other threads may still read the result of a previous reduction.
     b.barrier();
-    b.when(b.equal(lane, b.index(0)), || b.store(warp, memory, DType::F32, number));
+    b.if_then(b.equal(lane, b.index(0)), || b.store(warp, memory, DType::F32, number));
     b.barrier();
     let others = (0..threads / WARP).map(|i| b.load(memory, DType::F32, b.index(i)));
     others.reduce(combine).expect("a block has warps")
 }
 
-/// The places of a row that are this thread's, from `start` on.
+/// Folds the elements of a row that belong to this thread. The row begins at `start`; `step` gets the offset of an element.
 fn fold(b: &Builder, size: i64, threads: i64, start: V, first: V, step: &dyn Fn(V, V) -> V) -> V {
-    b.for_with(b.thread(), b.index(size), threads, &[first], |i, state| vec![step(b.add(start, i), state[0])])[0]
+    b.for_loop_carried(b.thread(), b.index(size), threads, &[first], |i, state| vec![step(b.add(start, i), state[0])])
+        [0]
 }
 
+/// Emits a loop over the elements of a row that belong to this thread. `body` gets the index in the row and the offset.
 fn each(b: &Builder, size: i64, threads: i64, start: V, body: &dyn Fn(V, V)) {
     b.for_each(b.thread(), b.index(size), threads, |i| body(i, b.add(start, i)));
 }
 
-/// Rows and their length, where the last axes are those of a node.
+/// Returns the number of rows and their length if all axes from `axis` on are reduced.
 fn rows(cx: &Lowering<'_>, id: Id, axis: usize) -> (i64, i64) {
     let shape = cx.shape(id);
     (shape[..axis].iter().product(), shape[axis..].iter().product())
 }
 
+/// Lowers a softmax along the last axis.
 pub(super) fn softmax(cx: &mut Lowering<'_>, node: &Node) -> Result<Option<usize>> {
     let (input, output) = (node.input(0)?, node.output()?);
     let rank = cx.shape(input).len();
@@ -88,8 +97,8 @@ pub(super) fn softmax(cx: &mut Lowering<'_>, node: &Node) -> Result<Option<usize
         let start = b.times(b.block(), size);
         let load = |at| b.load(source, DType::F32, at);
         let lowest = b.float(f64::NEG_INFINITY, b.f32());
-        let largest = fold(b, size, threads, start, lowest, &|at, most| b.max_number(most, load(at)));
-        let largest = combined(b, largest, threads, memory, &|x, y| b.max_number(x, y));
+        let largest = fold(b, size, threads, start, lowest, &|at, most| b.max(most, load(at), false));
+        let largest = combined(b, largest, threads, memory, &|x, y| b.max(x, y, false));
         let zero = b.float(0.0, b.f32());
         let sum = fold(b, size, threads, start, zero, &|at, sum| b.add(sum, b.exp(b.sub(load(at), largest))));
         let sum = combined(b, sum, threads, memory, &|x, y| b.add(x, y));
@@ -101,6 +110,7 @@ pub(super) fn softmax(cx: &mut Lowering<'_>, node: &Node) -> Result<Option<usize
     Ok(Some(1))
 }
 
+/// Lowers a layer normalization without the optional results.
 pub(super) fn layer_normalization(cx: &mut Lowering<'_>, node: &Node) -> Result<Option<usize>> {
     let (input, output) = (node.input(0)?, node.output()?);
     let rank = cx.shape(input).len();
@@ -147,7 +157,7 @@ pub(super) fn layer_normalization(cx: &mut Lowering<'_>, node: &Node) -> Result<
     Ok(Some(1))
 }
 
-/// Means of rows: of images, or over the last axes.
+/// Lowers a global average pooling, or a mean over the last axes.
 pub(super) fn mean(cx: &mut Lowering<'_>, node: &Node) -> Result<Option<usize>> {
     let (input, output) = (node.input(0)?, node.output()?);
     let rank = cx.shape(input).len();
@@ -174,7 +184,7 @@ pub(super) fn mean(cx: &mut Lowering<'_>, node: &Node) -> Result<Option<usize>> 
         let zero = b.float(0.0, b.f32());
         let sum = fold(b, size, threads, start, zero, &|at, sum| b.add(sum, b.load(kernel.buffers[0], DType::F32, at)));
         let sum = combined(b, sum, threads, memory, &|x, y| b.add(x, y));
-        b.when(b.equal(b.thread(), b.index(0)), || {
+        b.if_then(b.equal(b.thread(), b.index(0)), || {
             let mean = b.div(sum, b.float(size as f64, b.f32()), false);
             b.store(mean, kernel.buffers[1], DType::F32, b.block());
         });

@@ -1,8 +1,8 @@
-//! Arithmetic that looks at the type of its operands: scalars and vectors, integers and floating-point numbers.
+//! Arithmetic on scalars and vectors. The type of the operands selects the integer or the floating-point operation.
 
 use super::{Builder, Type, V};
 
-/// How numbers are compared.
+/// Comparison predicate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Compare {
     Equal,
@@ -13,37 +13,38 @@ pub(crate) enum Compare {
     GreaterOrEqual,
 }
 
-/// Products and sums may become one operation.
+/// Allows contraction of multiplications and additions to FMA.
 pub(super) const CONTRACT: (&str, &str) = ("fastmath", "#arith.fastmath<contract>");
-/// Sums may be computed in any order.
+/// Allows reassociation of sums.
 const REASSOCIATE: (&str, &str) = ("fastmath", "#arith.fastmath<reassoc,contract>");
-/// The order of operands does not matter, as it would for not-a-number and zeros.
+/// Assumes no NaN and ignores the sign of zero, so that the order of operands does not matter.
 const ORDERLESS: (&str, &str) = ("fastmath", "#arith.fastmath<nnan,nsz>");
 
 impl Builder {
-    /// Applies a float operation that is never contracted with a neighbour, or the integer one.
+    /// Appends a floating-point operation that is never contracted, or the integer one.
     ///
-    /// Nodes of a model round their results one by one, as they do in other runtimes: a sum that swallowed the product of
-    /// the node before it would be off by a unit in the last place, which quantization amplifies to a step of its own.
+    /// Each node of a model rounds its result, as in other runtimes: contraction of an addition with the multiplication of
+    /// the previous node would change the result by an ulp, which quantization may amplify to one quantization step.
     fn rounded(&self, a: V, b: V, float: &str, integer: &str) -> V {
         self.op(if self.is_float(self.type_of(a)) { float } else { integer }, &[a, b], self.type_of(a), &[])
     }
 
-    /// Adds as a node of its own: the result is rounded by itself.
+    /// Adds without contraction.
     pub(crate) fn add_rounded(&self, a: V, b: V) -> V {
         self.rounded(a, b, "arith.addf", "arith.addi")
     }
 
-    /// Subtracts as a node of its own: the result is rounded by itself.
+    /// Subtracts without contraction.
     pub(crate) fn sub_rounded(&self, a: V, b: V) -> V {
         self.rounded(a, b, "arith.subf", "arith.subi")
     }
 
-    /// Multiplies as a node of its own: the result is rounded by itself.
+    /// Multiplies without contraction.
     pub(crate) fn mul_rounded(&self, a: V, b: V) -> V {
         self.rounded(a, b, "arith.mulf", "arith.muli")
     }
 
+    /// Appends a floating-point operation that may be contracted, or the integer one.
     fn either(&self, a: V, b: V, float: &str, integer: &str) -> V {
         let ty = self.type_of(a);
         if self.is_float(ty) { self.op(float, &[a, b], ty, &[CONTRACT]) } else { self.op(integer, &[a, b], ty, &[]) }
@@ -61,48 +62,48 @@ impl Builder {
         self.either(a, b, "arith.mulf", "arith.muli")
     }
 
-    /// A term of a sum whose order does not matter, so that several can be computed at once.
+    /// Adds a term to a sum that may be reassociated, for example for vectorization.
     pub(crate) fn accumulate(&self, sum: V, term: V) -> V {
         let ty = self.type_of(sum);
         if self.is_float(ty) { self.op("arith.addf", &[sum, term], ty, &[REASSOCIATE]) } else { self.add(sum, term) }
     }
 
-    /// Division; of integers towards zero, and of zero by `INT_MIN / -1` as machines do it not: guard for both.
+    /// Divides; integers truncate toward zero. Integer division by zero and `INT_MIN / -1` are undefined: callers must guard both.
     pub(crate) fn div(&self, a: V, b: V, is_unsigned: bool) -> V {
         self.either(a, b, "arith.divf", if is_unsigned { "arith.divui" } else { "arith.divsi" })
     }
 
-    /// The remainder of a division towards zero.
+    /// Returns the remainder of a division that truncates toward zero.
     pub(crate) fn rem(&self, a: V, b: V, is_unsigned: bool) -> V {
         self.either(a, b, "arith.remf", if is_unsigned { "arith.remui" } else { "arith.remsi" })
     }
 
-    /// The larger one; not-a-number if one is.
+    /// Returns the maximum; NaN if either operand is NaN.
     pub(crate) fn max(&self, a: V, b: V, is_unsigned: bool) -> V {
         self.either(a, b, "arith.maximumf", if is_unsigned { "arith.maxui" } else { "arith.maxsi" })
     }
 
-    /// The smaller one; not-a-number if one is.
+    /// Returns the minimum; NaN if either operand is NaN.
     pub(crate) fn min(&self, a: V, b: V, is_unsigned: bool) -> V {
         self.either(a, b, "arith.minimumf", if is_unsigned { "arith.minui" } else { "arith.minsi" })
     }
 
-    /// The larger of two numbers, of which neither is not-a-number: one instruction.
+    /// Returns the maximum of two numbers that are not NaN, in one instruction.
     pub(crate) fn max_number(&self, a: V, b: V) -> V {
         self.op("arith.maximumf", &[a, b], self.type_of(a), &[ORDERLESS])
     }
 
-    /// The smaller of two numbers, of which neither is not-a-number: one instruction.
+    /// Returns the minimum of two numbers that are not NaN, in one instruction.
     pub(crate) fn min_number(&self, a: V, b: V) -> V {
         self.op("arith.minimumf", &[a, b], self.type_of(a), &[ORDERLESS])
     }
 
-    /// Zero where a number is negative.
+    /// Returns `max(x, 0)`; NaN stays NaN.
     pub(crate) fn relu(&self, x: V) -> V {
         self.clamp(x, Some(0.0), None)
     }
 
-    /// A number within bounds, each one instruction; what is no number stays none.
+    /// Clamps a number, in one instruction per bound; NaN stays NaN.
     pub(crate) fn clamp(&self, x: V, low: Option<f64>, high: Option<f64>) -> V {
         let ty = self.type_of(x);
         let bounded = |x, bound: Option<f64>, how| match bound {
@@ -132,7 +133,7 @@ impl Builder {
         self.op("arith.xori", &[a, b], self.type_of(a), &[])
     }
 
-    /// Every bit the other way.
+    /// Inverts all bits.
     pub(crate) fn not(&self, a: V) -> V {
         self.xor(a, self.integer(-1, self.type_of(a)))
     }
@@ -145,11 +146,11 @@ impl Builder {
         self.op(if is_unsigned { "arith.shrui" } else { "arith.shrsi" }, &[a, by], self.type_of(a), &[])
     }
 
-    /// An `i1`, or a vector of them. Of floating-point numbers, not-a-number is unequal to all and compares to none.
+    /// Compares; returns an `i1` or a vector of them. With NaN, only [`Compare::NotEqual`] holds.
     pub(crate) fn compare(&self, how: Compare, a: V, b: V, is_unsigned: bool) -> V {
         let ty = self.type_of(a);
         let result = self.with_element(ty, self.i1());
-        // Codes of the predicates in `arith`.
+        // Enum values of the predicates in the `arith` dialect.
         let (float, signed, unsigned) = match how {
             Compare::Equal => (1, 0, 0),
             Compare::NotEqual => (13, 1, 1),
@@ -166,7 +167,7 @@ impl Builder {
         self.op(name, &[a, b], result, &[("predicate", &format!("{code} : i64"))])
     }
 
-    /// Signed comparisons.
+    /// Compares floating-point or signed integer numbers.
     pub(crate) fn less(&self, a: V, b: V) -> V {
         self.compare(Compare::Less, a, b, false)
     }
@@ -175,7 +176,7 @@ impl Builder {
         self.compare(Compare::Equal, a, b, false)
     }
 
-    /// Whether a floating-point number is none.
+    /// Returns true for NaN.
     pub(crate) fn is_nan(&self, a: V) -> V {
         let result = self.with_element(self.type_of(a), self.i1());
         self.op("arith.cmpf", &[a, a], result, &[("predicate", "14 : i64")])
@@ -187,12 +188,12 @@ impl Builder {
 
     // --- Conversions ------------------------------------------------------------------------------------------------
 
-    /// The same bits as another type of the same width.
+    /// Reinterprets the bits as another type of the same width.
     pub(crate) fn bitcast(&self, a: V, ty: Type) -> V {
         self.op("arith.bitcast", &[a], ty, &[])
     }
 
-    /// Another width of integer.
+    /// Truncates or extends an integer.
     pub(crate) fn resize(&self, a: V, ty: Type, is_unsigned: bool) -> V {
         match self.bits(self.type_of(a)).cmp(&self.bits(ty)) {
             std::cmp::Ordering::Equal => a,
@@ -201,7 +202,7 @@ impl Builder {
         }
     }
 
-    /// Another width of floating-point number, `f32` or `f64`.
+    /// Truncates or extends a floating-point number.
     pub(crate) fn resize_float(&self, a: V, ty: Type) -> V {
         match self.bits(self.type_of(a)).cmp(&self.bits(ty)) {
             std::cmp::Ordering::Equal => a,
@@ -214,19 +215,19 @@ impl Builder {
         self.op(if is_unsigned { "arith.uitofp" } else { "arith.sitofp" }, &[a], ty, &[])
     }
 
-    /// Towards zero. What does not fit is whatever the machine makes of it.
+    /// Converts to an integer, truncating toward zero. Results out of range are unspecified.
     pub(crate) fn float_to_int(&self, a: V, ty: Type, is_unsigned: bool) -> V {
         self.op(if is_unsigned { "arith.fptoui" } else { "arith.fptosi" }, &[a], ty, &[])
     }
 
     // --- Offsets ----------------------------------------------------------------------------------------------------
 
-    /// `a + b` for a constant.
+    /// Returns `a + b` for a constant `b`.
     pub(crate) fn plus(&self, a: V, b: i64) -> V {
         if b == 0 { a } else { self.add(a, self.index(b)) }
     }
 
-    /// `a * b` for a constant.
+    /// Returns `a * b` for a constant `b`.
     pub(crate) fn times(&self, a: V, b: i64) -> V {
         match b {
             0 => self.index(0),
@@ -235,12 +236,12 @@ impl Builder {
         }
     }
 
-    /// Quotient and remainder of a number that is not negative by a constant.
+    /// Divides a non-negative number by a constant. Returns quotient and remainder.
     pub(crate) fn div_rem(&self, a: V, by: i64) -> (V, V) {
         if by == 1 {
             return (a, self.index(0));
         }
-        if self.form.is_narrow {
+        if self.form.has_32_bit_indices {
             let (narrow, wide) = (self.int(32), self.i64());
             let (a, by) = (self.resize(a, narrow, true), self.integer(by, narrow));
             return (self.resize(self.div(a, by, true), wide, true), self.resize(self.rem(a, by, true), wide, true));
@@ -249,7 +250,7 @@ impl Builder {
         (self.div(a, by, true), self.rem(a, by, true))
     }
 
-    /// The coordinates of an element by its number in row-major order.
+    /// Returns the coordinates of an element from its row-major index (delinearization).
     pub(crate) fn coordinates(&self, number: V, shape: &[i64]) -> Vec<V> {
         let mut rest = number;
         let mut coordinates = vec![];
@@ -265,7 +266,7 @@ impl Builder {
         coordinates
     }
 
-    /// `sum(coordinates * strides)`
+    /// Returns `sum(coordinates * strides)`.
     pub(crate) fn offset(&self, coordinates: &[V], strides: &[i64]) -> V {
         let terms = coordinates.iter().zip(strides).filter(|&(_, &stride)| stride != 0);
         let terms = terms.map(|(&coordinate, &stride)| self.times(coordinate, stride));

@@ -3,7 +3,7 @@
 use super::{Builder, Region, Type, V};
 
 impl Builder {
-    /// A block with arguments that `body` fills, and whose yields it returns.
+    /// Creates a region of one block with arguments. `body` appends operations to it and returns the values to yield.
     fn region(&self, arguments: &[Type], body: impl FnOnce(&[V]) -> Vec<V>) -> Region {
         self.region_with(arguments, |arguments| {
             let yields = body(arguments);
@@ -11,8 +11,8 @@ impl Builder {
         })
     }
 
-    /// A loop that carries values along: `body` gets the counter and their state, and returns their next one.
-    pub(crate) fn for_with(
+    /// Appends a loop with loop-carried values: `body` gets the counter and their current values, and returns the next ones.
+    pub(crate) fn for_loop_carried(
         &self,
         from: V,
         to: V,
@@ -30,15 +30,15 @@ impl Builder {
         (0..types.len()).map(|i| self.result(operation, i)).collect()
     }
 
-    /// A loop.
+    /// Appends a loop without loop-carried values.
     pub(crate) fn for_each(&self, from: V, to: V, step: i64, body: impl FnOnce(V)) {
-        self.for_with(from, to, step, &[], |counter, _| {
+        self.for_loop_carried(from, to, step, &[], |counter, _| {
             body(counter);
             vec![]
         });
     }
 
-    /// A loop over `0..count`, which is none if it has one iteration.
+    /// Appends a loop over `0..count`; a single iteration is inlined.
     pub(crate) fn repeat(&self, count: i64, body: impl FnOnce(V)) {
         match count {
             ..=0 => {}
@@ -47,7 +47,7 @@ impl Builder {
         }
     }
 
-    /// Nested loops over all coordinates of a shape.
+    /// Appends a loop nest over all coordinates of a shape.
     pub(crate) fn nest(&self, shape: &[i64], body: impl FnOnce(&[V])) {
         type Body<'a> = Box<dyn FnOnce(&[V]) + 'a>;
         fn level(b: &Builder, shape: &[i64], coordinates: &mut Vec<V>, body: Body<'_>) {
@@ -63,7 +63,8 @@ impl Builder {
         level(self, shape, &mut vec![], Box::new(body));
     }
 
-    /// A value over all coordinates of a shape: `body` gets the coordinates and the state, and returns the next one.
+    /// Appends a loop nest over all coordinates of a shape with loop-carried values: `body` gets the coordinates and the current values,
+    /// and returns the next ones.
     pub(crate) fn fold_nest(&self, shape: &[i64], start: &[V], body: impl FnOnce(&[V], &[V]) -> Vec<V>) -> Vec<V> {
         type Body<'a> = Box<dyn FnOnce(&[V], &[V]) -> Vec<V> + 'a>;
         fn level(b: &Builder, shape: &[i64], coordinates: &mut Vec<V>, state: &[V], body: Body<'_>) -> Vec<V> {
@@ -74,7 +75,7 @@ impl Builder {
                     coordinates.push(b.index(0));
                     level(b, rest, coordinates, state, body)
                 }
-                Some((&size, rest)) => b.for_with(b.index(0), b.index(size), 1, state, |counter, state| {
+                Some((&size, rest)) => b.for_loop_carried(b.index(0), b.index(size), 1, state, |counter, state| {
                     coordinates.push(counter);
                     level(b, rest, coordinates, state, body)
                 }),
@@ -83,7 +84,7 @@ impl Builder {
         level(self, shape, &mut vec![], start, Box::new(body))
     }
 
-    /// What one of two branches computes; results have the types of `then`'s.
+    /// Appends a conditional with results. Both branches must return values of the same types.
     pub(crate) fn if_else(
         &self,
         condition: V,
@@ -101,8 +102,8 @@ impl Builder {
         (0..types.len()).map(|i| self.result(operation, i)).collect()
     }
 
-    /// Code for all of `count` places, of which `index` is one, or, if the last one is special, for the others and for it.
-    pub(crate) fn for_last(&self, index: V, count: i64, is_special: bool, code: impl Fn(bool)) {
+    /// Appends `code(false)` for index `index` of `count`. If `is_special`, the last index takes a branch with `code(true)` instead.
+    pub(crate) fn specialize_last(&self, index: V, count: i64, is_special: bool, code: impl Fn(bool)) {
         if !is_special {
             return code(false);
         }
@@ -117,18 +118,18 @@ impl Builder {
         self.if_else(is_usual, || branch(false), || branch(true));
     }
 
-    /// What is done under a condition.
-    pub(crate) fn when(&self, condition: V, then: impl FnOnce()) {
+    /// Appends a conditional without results.
+    pub(crate) fn if_then(&self, condition: V, then: impl FnOnce()) {
         let then = self.region(&[], |_| {
             then();
             vec![]
         });
-        // A missing branch is a region without blocks.
+        // An absent branch is a region without blocks.
         self.append("scf.if", &[condition], &[], &[], vec![then, Region::empty()]);
     }
 
-    /// A loop as long as `condition` says so: both get the state, `body` returns the next one.
-    pub(crate) fn while_with(
+    /// Appends a loop that runs while `condition` holds: both closures get the loop-carried values, and `body` returns the next ones.
+    pub(crate) fn while_loop(
         &self,
         start: &[V],
         condition: impl FnOnce(&[V]) -> V,
@@ -136,8 +137,7 @@ impl Builder {
     ) -> Vec<V> {
         let types: Vec<_> = start.iter().map(|&value| self.type_of(value)).collect();
         let before = self.region_with(&types, |state| {
-            let goes_on = condition(state);
-            let mut operands = vec![goes_on];
+            let mut operands = vec![condition(state)];
             operands.extend(state);
             self.append("scf.condition", &operands, &[], &[], vec![]);
         });
@@ -146,7 +146,7 @@ impl Builder {
         (0..types.len()).map(|i| self.result(operation, i)).collect()
     }
 
-    /// A block with arguments that `body` fills, its terminator included.
+    /// Creates a region of one block with arguments. `body` appends operations to it, including the terminator.
     fn region_with(&self, arguments: &[Type], body: impl FnOnce(&[V])) -> Region {
         let before = self.block.get();
         let block = self.ir.block(arguments);

@@ -1,13 +1,13 @@
-//! Raw IR of kernels.
+//! Raw handles of the IR of kernels.
 //!
-//! Handles belong to the context of the builder that made them, which [`crate::kernels::Kernels`] keeps alive as long as its kernels.
+//! Handles belong to the context of the builder that created them, which [`crate::kernels::Kernels`] keeps alive as long as its kernels.
 
 use melior::{Context, StringRef, ir::Module};
 use mlir_sys::*;
 use std::ffi::c_void;
 
-/// Calls a C function of MLIR: handles are alive (see above), indices are below counts, accessors of a kind are called after the check for
-/// this kind, slices and strings outlive the call.
+/// Calls a function of MLIR's C API. Callers guarantee that handles are alive (see above), indices are in range, accessors of a kind of type
+/// are called on that kind only, and slices and strings outlive the call.
 macro_rules! call {
     ($function:ident($($argument:expr),* $(,)?)) => {{
         // SAFETY: see above.
@@ -16,7 +16,7 @@ macro_rules! call {
 }
 pub(crate) use call;
 
-/// A value of the kernel.
+/// SSA value.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
 pub(crate) struct V(MlirValue);
@@ -33,7 +33,7 @@ impl V {
     }
 }
 
-/// A type of the kernel.
+/// MLIR type.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
 pub(crate) struct Type(MlirType);
@@ -45,7 +45,7 @@ impl PartialEq for Type {
 }
 
 impl Type {
-    /// Identifies the type among those of its context.
+    /// Returns an identifier that is unique among the types of its context.
     pub(super) fn id(self) -> usize {
         self.0.ptr as usize
     }
@@ -54,12 +54,12 @@ impl Type {
         call!(mlirTypeIsAVector(self.0))
     }
 
-    /// Returns the type of a vector's elements, or the type itself.
+    /// Returns the element type of a vector type; scalar types are returned as they are.
     pub(super) fn element(self) -> Self {
         if self.is_vector() { Self(call!(mlirShapedTypeGetElementType(self.0))) } else { self }
     }
 
-    /// Returns the number of a vector's elements; `None` for scalars.
+    /// Returns the number of lanes of a vector type; `None` for scalars.
     pub(super) fn lanes(self) -> Option<usize> {
         self.is_vector().then(|| call!(mlirShapedTypeGetDimSize(self.0, 0)) as usize)
     }
@@ -68,12 +68,12 @@ impl Type {
         call!(mlirTypeIsAFloat(self.0))
     }
 
-    /// Returns the width of an integer or floating-point type.
+    /// Returns the width in bits of an integer or floating-point type.
     pub(super) fn bits(self) -> u32 {
         if self.is_float() { call!(mlirFloatTypeGetWidth(self.0)) } else { call!(mlirIntegerTypeGetWidth(self.0)) }
     }
 
-    /// Returns a vector type with such elements.
+    /// Returns the vector type with this element type.
     pub(super) fn vector(self, lanes: usize) -> Self {
         let shape = [lanes as i64];
         Self(call!(mlirVectorTypeGet(1, shape.as_ptr(), self.0)))
@@ -140,12 +140,12 @@ impl Operation {
         V(call!(mlirOperationGetResult(self.0, index as isize)))
     }
 
-    /// Destroys an operation that belongs to no block.
+    /// Destroys a detached operation.
     pub(crate) fn erase(self) {
         call!(mlirOperationDestroy(self.0));
     }
 
-    /// Appends a function that belongs to no module to one, under a name.
+    /// Renames a detached function and appends it to a module.
     pub(crate) fn append_to(self, module: &Module<'_>, name: &str) {
         let context = call!(mlirOperationGetContext(self.0));
         let name = call!(mlirStringAttrGet(context, StringRef::new(name).to_raw()));
@@ -160,9 +160,9 @@ impl Operation {
             if text.length == 0 {
                 return;
             }
-            // SAFETY: MLIR hands over text that outlives the call.
+            // SAFETY: MLIR passes text that outlives the call.
             let bytes = unsafe { std::slice::from_raw_parts(text.data.cast::<u8>(), text.length) };
-            // SAFETY: MLIR hands over the sink that it was given.
+            // SAFETY: MLIR passes the user data of `mlirOperationPrint`, which is the sink.
             let sink = unsafe { &mut *sink.cast::<&mut dyn FnMut(&[u8])>() };
             sink(bytes);
         }
@@ -170,7 +170,7 @@ impl Operation {
     }
 }
 
-/// A context and the location of all that is made.
+/// MLIR context and the location of all operations.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ir {
     context: MlirContext,
@@ -224,13 +224,13 @@ impl Ir {
         Attribute(call!(mlirArrayAttrGet(self.context, elements.len() as isize, elements.as_ptr().cast())))
     }
 
-    /// Returns an integer, or a vector with all elements the same.
+    /// Returns an integer attribute; a splat for vector types.
     pub(super) fn integer(self, r#type: Type, value: i64) -> Attribute {
         let element = call!(mlirIntegerAttrGet(r#type.element().0, value));
         splat(r#type, element)
     }
 
-    /// Returns a floating-point number, or a vector with all elements the same.
+    /// Returns a floating-point attribute; a splat for vector types.
     pub(super) fn float(self, r#type: Type, value: f64) -> Attribute {
         let element = call!(mlirFloatAttrDoubleGet(self.context, r#type.element().0, value));
         splat(r#type, element)
@@ -241,13 +241,13 @@ impl Ir {
         NamedAttribute(MlirNamedAttribute { name, attribute: attribute.0 })
     }
 
-    /// Creates a block that belongs to no region.
+    /// Creates a detached block.
     pub(super) fn block(self, arguments: &[Type]) -> Block {
         let locations = vec![self.location; arguments.len()];
         Block(call!(mlirBlockCreate(arguments.len() as isize, arguments.as_ptr().cast(), locations.as_ptr())))
     }
 
-    /// Creates an operation that belongs to no block. Regions are given away.
+    /// Creates a detached operation, which takes ownership of the regions.
     pub(super) fn create(
         self,
         name: &str,

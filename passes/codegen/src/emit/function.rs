@@ -1,55 +1,57 @@
-//! Functions: what a kernel's buffers are, and where its body goes.
+//! Kernels as functions: signature, construction, and identification by a hash.
 
 use super::{Builder, Operation, Region, V, ffi::Ir};
 use melior::Context;
 use sha2::{Digest as _, Sha256};
 use std::cell::{Cell, RefCell};
 
-/// A kernel that was built.
+/// A built kernel.
 #[derive(Clone, Debug)]
 pub(crate) struct Kernel {
-    /// Comes from what it does: equal kernels have one name.
+    /// Hash of the function's text: equal kernels have the same name.
     pub(crate) name: String,
+    /// Detached function.
     pub(crate) function: Operation,
-    pub(crate) form: Form,
-    /// Buffers it takes.
+    pub(crate) form: KernelTarget,
+    /// Number of buffers.
     pub(crate) buffers: usize,
-    /// Whether it may return another status than that it is done.
+    /// True if it may return a status other than success.
     pub(crate) can_fail: bool,
-    /// Bytes of the memory that the threads of a GPU's block share.
+    /// Bytes of shared memory per block of a GPU.
     pub(crate) shared: u64,
-    /// About how long it takes to compile, in characters of its text.
-    pub(crate) length: usize,
+    /// Characters of its text: an estimate of the compile time.
+    pub(crate) text_length: usize,
 }
 
-/// What a kernel is made for.
+/// Properties of the target that affect a kernel's code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Form {
-    /// Elements of `f32` in a register.
+pub(crate) struct KernelTarget {
+    /// `f32` lanes of a vector register.
     pub(crate) lanes: usize,
-    /// Whether it may call the C library, which GPUs do not have.
+    /// True if it may call the C library, which GPUs do not have.
     pub(crate) has_library: bool,
-    /// What GPUs do with it.
+    /// Distribution over the threads of a GPU; `None` for CPUs.
     pub(crate) grid: Option<Grid>,
-    /// Whether all numbers that are divided fit into 32 bits, which some processors divide faster.
-    pub(crate) is_narrow: bool,
+    /// True if all dividends and divisors of index computations fit into 32 bits, which GPUs divide faster.
+    pub(crate) has_32_bit_indices: bool,
 }
 
-/// How the threads of a GPU run a kernel.
+/// Distribution of a kernel over the threads of a GPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Grid {
-    /// Each does some of its iterations.
+    /// Each thread executes some iterations of the outermost loop.
     Iterations,
-    /// Each does all of it, and knows which one it is; this many of them are a block.
+    /// Each thread executes the whole body, which reads its block and thread index; the number is the threads per block.
     Blocks(u32),
 }
 
-/// What a kernel's body is given.
+/// Arguments of a kernel's body.
 pub(crate) struct Signature<'a> {
-    /// Pointers to its buffers, which do not overlap where one of them is written.
+    /// Pointers to the buffers. A written buffer does not overlap any other.
     pub(crate) buffers: &'a [V],
-    /// The iterations of its outermost loop that are to be done.
+    /// First iteration of the outermost loop.
     pub(crate) begin: V,
+    /// One past the last iteration of the outermost loop.
     pub(crate) end: V,
 }
 
@@ -57,7 +59,7 @@ impl Builder {
     /// Builds a function `(pointers, begin, end) -> status`.
     pub(crate) fn kernel(
         context: &Context,
-        form: Form,
+        form: KernelTarget,
         buffers: usize,
         body: impl FnOnce(&Builder, Signature<'_>),
     ) -> Kernel {
@@ -94,13 +96,13 @@ impl Builder {
             ir.named("arg_attrs", ir.array(&argument_attributes)),
         ];
         let function = b.create("func.func", &[], &[], &attributes, vec![region]);
-        let (hash, length) = fingerprint(function);
+        let (hash, text_length) = fingerprint(function);
         let (can_fail, shared) = (b.status.get().is_some(), b.shared.get());
-        Kernel { name: format!("k{hash}"), function, form, buffers, can_fail, shared, length }
+        Kernel { name: format!("k{hash}"), function, form, buffers, can_fail, shared, text_length }
     }
 }
 
-/// Returns a hash of an operation's text, and its length.
+/// Returns a hash of an operation's text, and the text's length.
 fn fingerprint(operation: Operation) -> (String, usize) {
     let (mut digest, mut length) = (Sha256::new(), 0);
     operation.print(&mut |text| {

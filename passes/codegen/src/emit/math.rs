@@ -1,48 +1,112 @@
-//! Functions of one number. Those of `f32` that are hot are polynomials, which compilers turn into vectors; all others are the
-//! C library's, or where there is none those in `double`.
+//! Elementary functions. Hot `f32` functions are polynomial approximations, which vectorize. All others call the C library, or use the
+//! `f64` implementations in `double` where there is none.
 
 mod double;
 
 use super::{Builder, V};
 
-/// What processors have instructions for.
-const INSTRUCTIONS: [&str; 9] = ["absf", "absi", "ceil", "copysign", "floor", "fma", "roundeven", "sqrt", "trunc"];
+/// Functions of one operand. Each has an implementation in `double`, for targets without the C library.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Math {
+    Acos,
+    Acosh,
+    Asin,
+    Asinh,
+    Atan,
+    Atanh,
+    Cos,
+    Cosh,
+    Erf,
+    Exp,
+    Log,
+    Log1p,
+    Round,
+    Sin,
+    Sinh,
+    Tan,
+    Tanh,
+}
+
+impl Math {
+    /// Returns the name of the operation in the `math` dialect.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Acos => "acos",
+            Self::Acosh => "acosh",
+            Self::Asin => "asin",
+            Self::Asinh => "asinh",
+            Self::Atan => "atan",
+            Self::Atanh => "atanh",
+            Self::Cos => "cos",
+            Self::Cosh => "cosh",
+            Self::Erf => "erf",
+            Self::Exp => "exp",
+            Self::Log => "log",
+            Self::Log1p => "log1p",
+            Self::Round => "round",
+            Self::Sin => "sin",
+            Self::Sinh => "sinh",
+            Self::Tan => "tan",
+            Self::Tanh => "tanh",
+        }
+    }
+}
 
 impl Builder {
-    /// An operation of the `math` dialect by name (`sin`), on numbers of one type.
-    pub(crate) fn math(&self, name: &str, operands: &[V]) -> V {
-        if !self.form.has_library && !INSTRUCTIONS.contains(&name) {
-            return match name {
-                "log" if self.is_single(operands[0]) => self.log(operands[0]),
-                "powf" => self.power(operands[0], operands[1]),
-                _ => self.double_math(name, operands),
-            };
+    /// Emits a function of one operand.
+    pub(crate) fn math(&self, function: Math, x: V) -> V {
+        match function {
+            _ if self.form.has_library => self.math_op(function.name(), &[x]),
+            Math::Log if self.is_single(x) => self.log(x),
+            _ => self.double_math(function, x),
         }
+    }
+
+    /// Returns `x` to the power of `y`.
+    pub(crate) fn powf(&self, x: V, y: V) -> V {
+        if self.form.has_library { self.math_op("powf", &[x, y]) } else { self.power(x, y) }
+    }
+
+    /// Appends an operation of the `math` dialect by name, whose operands have the type of the result.
+    fn math_op(&self, name: &str, operands: &[V]) -> V {
         self.op(&format!("math.{name}"), operands, self.type_of(operands[0]), &[])
     }
 
     pub(crate) fn sqrt(&self, x: V) -> V {
-        self.math("sqrt", &[x])
+        self.math_op("sqrt", &[x])
     }
 
     pub(crate) fn abs(&self, x: V) -> V {
-        self.math(if self.is_float(self.type_of(x)) { "absf" } else { "absi" }, &[x])
+        self.math_op(if self.is_float(self.type_of(x)) { "absf" } else { "absi" }, &[x])
+    }
+
+    pub(crate) fn ceil(&self, x: V) -> V {
+        self.math_op("ceil", &[x])
     }
 
     pub(crate) fn floor(&self, x: V) -> V {
-        self.math("floor", &[x])
+        self.math_op("floor", &[x])
     }
 
-    /// To the nearest integer, halves to the even one.
+    /// Rounds to the nearest integer, ties to even.
     pub(crate) fn round_even(&self, x: V) -> V {
-        self.math("roundeven", &[x])
+        self.math_op("roundeven", &[x])
+    }
+
+    fn trunc(&self, x: V) -> V {
+        self.math_op("trunc", &[x])
+    }
+
+    /// Returns the magnitude of `size` with the sign of `x`.
+    fn copysign(&self, size: V, x: V) -> V {
+        self.math_op("copysign", &[size, x])
     }
 
     fn is_single(&self, x: V) -> bool {
         self.bits(self.type_of(x)) == 32
     }
 
-    /// A polynomial, the highest coefficient first.
+    /// Evaluates a polynomial by Horner's scheme; the coefficient of the highest power comes first.
     fn polynomial(&self, x: V, coefficients: &[f64]) -> V {
         let ty = self.type_of(x);
         let (first, rest) = coefficients.split_first().expect("polynomials have coefficients");
@@ -51,14 +115,14 @@ impl Builder {
 
     pub(crate) fn exp(&self, x: V) -> V {
         if !self.is_single(x) {
-            return self.math("exp", &[x]);
+            return self.math(Math::Exp, x);
         }
         let ty = self.type_of(x);
         let float = |value| self.float(value, ty);
-        // Beyond these, the result is zero or infinite in any case.
+        // Beyond these bounds, the result is zero or infinite.
         let clamped = self.max_number(self.min_number(x, float(89.0)), float(-104.0));
         let n = self.round_even(self.mul(clamped, float(std::f64::consts::LOG2_E)));
-        // ln 2 in two parts, so that the rest keeps all of its bits.
+        // ln 2 in two parts (Cody-Waite reduction), so that the remainder keeps full precision.
         let rest = self.fma(n, float(-0.693_359_375), clamped);
         let rest = self.fma(n, float(2.121_944_4e-4), rest);
         let p = self.polynomial(
@@ -66,7 +130,7 @@ impl Builder {
             &[1.987_569_15e-4, 1.398_199_950_7e-3, 8.333_451_907_3e-3, 4.166_579_589_4e-2, 1.666_666_545_9e-1, 0.5],
         );
         let y = self.add(self.fma(p, self.mul(rest, rest), rest), float(1.0));
-        // Two factors, since one alone cannot be as large as infinity's neighbours or as small as the smallest numbers.
+        // 2^n as two factors, since 2^n itself may overflow, or be subnormal.
         let int = self.with_element(ty, self.int(32));
         let n = self.float_to_int(n, int, false);
         let half = self.shift_right(n, self.integer(1, int), false);
@@ -78,18 +142,18 @@ impl Builder {
         self.select(self.is_nan(x), x, result)
     }
 
-    /// The natural logarithm of an `f32`.
+    /// Returns the natural logarithm of an `f32`.
     fn log(&self, x: V) -> V {
         let ty = self.type_of(x);
         let int = self.with_element(ty, self.int(32));
         let (float, integer) = (|value| self.float(value, ty), |value| self.integer(value, int));
-        // Numbers below the normal ones are made normal.
+        // Scale subnormal numbers into the normal range.
         let is_small = self.less(x, float(f64::from(f32::MIN_POSITIVE)));
         let scaled = self.select(is_small, self.mul(x, float(8_388_608.0)), x);
         let bits = self.bitcast(scaled, int);
         let exponent = self.sub(self.shift_right(bits, integer(23), true), integer(126));
         let fraction = self.bitcast(self.or(self.and(bits, integer(0x7f_ffff)), integer(0x3f00_0000)), ty);
-        // A fraction around 1.
+        // Reduce the fraction to [sqrt(1/2), sqrt(2)).
         let is_low = self.less(fraction, float(std::f64::consts::FRAC_1_SQRT_2));
         let fraction = self.select(is_low, self.add(fraction, fraction), fraction);
         let exponent = self.select(is_low, self.sub(exponent, integer(1)), exponent);
@@ -121,11 +185,11 @@ impl Builder {
         self.select(self.less(x, float(0.0)), float(f64::NAN), result)
     }
 
-    /// `x ^ y`, by logarithm and exponential.
+    /// Returns `x^y` as `exp(y * log|x|)`, with the sign and special cases of C's `pow`.
     fn power(&self, x: V, y: V) -> V {
         let ty = self.type_of(x);
         let float = |value| self.float(value, ty);
-        let size = self.exp(self.mul(y, self.math("log", &[self.abs(x)])));
+        let size = self.exp(self.mul(y, self.math(Math::Log, self.abs(x))));
         let is_whole = self.equal(self.floor(y), y);
         let half = self.mul(y, float(0.5));
         let is_odd = self.and(is_whole, self.not(self.equal(self.floor(half), half)));
@@ -143,11 +207,11 @@ impl Builder {
 
     pub(crate) fn tanh(&self, x: V) -> V {
         if !self.is_single(x) {
-            return self.math("tanh", &[x]);
+            return self.math(Math::Tanh, x);
         }
         let ty = self.type_of(x);
         let clamp = |x, limit: f64| self.max_number(self.min_number(x, self.float(limit, ty)), self.float(-limit, ty));
-        // Beyond this argument the function rounds to 1 (or -1).
+        // Beyond these bounds, the result rounds to 1 or -1.
         let clamped = clamp(x, 9.0);
         let square = self.mul(clamped, clamped);
         let numerator = self.polynomial(
@@ -166,9 +230,9 @@ impl Builder {
             square,
             &[1.198_258_394_667_02e-6, 1.185_347_056_866_54e-4, 2.268_434_632_439e-3, 4.893_525_185_543_85e-3],
         );
-        // From 8 on, the quotient may be larger than 1 by two units in the last place.
+        // From 8 on, the quotient may exceed 1 by two ulps.
         let ratio = clamp(self.div(self.mul(clamped, numerator), denominator, false), 1.0);
-        // The quotient is not exact for the smallest numbers, where the function is its argument.
+        // The quotient is inexact near 0, where tanh(x) rounds to x.
         let is_small = self.less(self.abs(x), self.float(4e-4, ty));
         let result = self.select(is_small, x, ratio);
         self.select(self.is_nan(x), x, result)
@@ -176,7 +240,7 @@ impl Builder {
 
     pub(crate) fn erf(&self, x: V) -> V {
         if !self.is_single(x) {
-            return self.math("erf", &[x]);
+            return self.math(Math::Erf, x);
         }
         let ty = self.type_of(x);
         let a = self.min_number(self.abs(x), self.float(10.0, ty));
@@ -193,7 +257,7 @@ impl Builder {
             ],
         );
         let exponent = self.fma(tail, a, self.neg(a));
-        let large = self.math("copysign", &[self.sub(self.float(1.0, ty), self.exp(exponent)), x]);
+        let large = self.copysign(self.sub(self.float(1.0, ty), self.exp(exponent)), x);
         let square = self.mul(x, x);
         let middle = self.polynomial(
             square,

@@ -1,12 +1,11 @@
-//! Elements in memory, as they are stored and as they are computed with.
+//! Loads and stores with conversion between storage and compute types, stack memory, status and index checks.
 
 use super::{Builder, Operation, Type, V};
 use divi_onnx::DType;
 use divi_runtime::bundle::Status;
 
 impl Builder {
-    /// The type that an element is stored as. `bfloat16` is stored as the integer of its bits: LLVM would call a library to
-    /// convert it.
+    /// Returns the storage type of elements. `bfloat16` is an integer here, because LLVM would call a library function to convert it.
     fn stored(&self, dtype: DType) -> Type {
         match dtype {
             DType::F32 => self.f32(),
@@ -16,7 +15,7 @@ impl Builder {
         }
     }
 
-    /// The address of an element.
+    /// Returns the address of an element.
     pub(crate) fn address(&self, pointer: V, element: Type, index: V) -> V {
         let attributes = [
             self.named("elem_type", element.as_attribute()),
@@ -26,7 +25,8 @@ impl Builder {
         self.result(operation, 0)
     }
 
-    /// An element of a buffer as it is computed with. Types below a byte are packed, the first element in the low bits.
+    /// Loads an element of a buffer and converts it to the compute type. Types narrower than a byte are packed, the first element in the
+    /// low bits.
     pub(crate) fn load(&self, pointer: V, dtype: DType, index: V) -> V {
         if dtype.bits() < 8 {
             return self.load_packed(pointer, dtype, index);
@@ -44,7 +44,7 @@ impl Builder {
         }
     }
 
-    /// Writes an element that was computed.
+    /// Converts an element to the storage type and stores it.
     pub(crate) fn store(&self, value: V, pointer: V, dtype: DType, index: V) {
         if dtype.bits() < 8 {
             return self.store_packed(value, pointer, dtype, index);
@@ -59,7 +59,7 @@ impl Builder {
         self.append("llvm.store", &[value, self.address(pointer, stored, index)], &[], &[], vec![]);
     }
 
-    /// The upper half of an `f32`, rounded to nearest even, as the low half of an `i32`.
+    /// Returns the bits of an `f32` rounded to `bfloat16` (nearest, ties to even), in the low half of an `i32`.
     fn rounded_to_bfloat16(&self, value: V) -> V {
         let ty = self.int(32);
         let number = |value| self.integer(value, ty);
@@ -67,7 +67,7 @@ impl Builder {
         let upper = self.shift_right(bits, number(16), true);
         let odd = self.and(upper, number(1));
         let rounded = self.shift_right(self.add(self.add(bits, number(0x7fff)), odd), number(16), true);
-        // Rounding must not make infinity of what is no number.
+        // Rounding must not turn NaN into infinity.
         self.select(self.is_nan(value), self.or(upper, number(0x40)), rounded)
     }
 
@@ -77,7 +77,7 @@ impl Builder {
         let (place, part) = self.div_rem(index, per_byte);
         let value = self.op("llvm.load", &[self.address(pointer, byte, place)], byte, &[]);
         let shift = self.resize(self.times(part, dtype.bits() as i64), byte, true);
-        // Up to the top, and down again with or without the sign.
+        // Shift to the top, then back with zero or sign extension.
         let top = self.sub(self.integer(8 - dtype.bits() as i64, byte), shift);
         self.shift_right(
             self.shift_left(value, top),
@@ -86,7 +86,7 @@ impl Builder {
         )
     }
 
-    /// Threads must not share a byte: whoever writes packed elements does so in one piece.
+    /// Stores a packed element by a read-modify-write of its byte, which is not atomic: threads must not share bytes.
     fn store_packed(&self, value: V, pointer: V, dtype: DType, index: V) {
         let byte = self.int(8);
         let per_byte = 8 / dtype.bits() as i64;
@@ -100,8 +100,8 @@ impl Builder {
         self.append("llvm.store", &[self.or(others, value), address], &[], &[], vec![]);
     }
 
-    /// Memory of this call alone, for `count` elements; small ones only, and taken once, outside of loops.
-    pub(crate) fn scratch(&self, count: i64, element: Type) -> V {
+    /// Allocates `count` elements on the stack, in the entry block; for small counts only.
+    pub(crate) fn alloca(&self, count: i64, element: Type) -> V {
         let count = self.index(count);
         let attributes =
             [self.named("elem_type", element.as_attribute()), self.named("alignment", self.attribute("64 : i64"))];
@@ -110,7 +110,7 @@ impl Builder {
         self.result(operation, 0)
     }
 
-    /// Puts an operation to the function's beginning, behind what was put there before.
+    /// Inserts an operation at the start of the entry block, after those inserted before.
     pub(super) fn at_entry(&self, operation: Operation) {
         match self.last_constant.get() {
             Some(last) => self.entry.get().insert_after(last, operation),
@@ -119,23 +119,23 @@ impl Builder {
         self.last_constant.set(Some(operation));
     }
 
-    /// Makes the kernel return a status if the condition holds. It goes on, so what it does next must be safe.
-    pub(crate) fn fail_when(&self, condition: V, status: Status) {
+    /// Makes the kernel return a status if the condition holds. Execution continues, so subsequent code must be safe.
+    pub(crate) fn fail_if(&self, condition: V, status: Status) {
         let ty = self.int(32);
         let place = self.status.get().unwrap_or_else(|| {
-            let place = self.scratch(1, ty);
+            let place = self.alloca(1, ty);
             let done = self.integer(0, ty);
             let store = self.create("llvm.store", &[done, place], &[], &[], vec![]);
             self.at_entry(store);
             self.status.set(Some(place));
             place
         });
-        self.when(condition, || {
+        self.if_then(condition, || {
             self.append("llvm.store", &[self.integer(status as i64, ty), place], &[], &[], vec![]);
         });
     }
 
-    /// What the kernel returns.
+    /// Returns the status of the kernel.
     pub(super) fn final_status(&self) -> V {
         let ty = self.int(32);
         match self.status.get() {
@@ -144,19 +144,20 @@ impl Builder {
         }
     }
 
-    /// An entry of a table that was made with the code, all of which are below `size`; 0 if the table was changed since.
+    /// Returns an index from a table that was generated with the code, or 0 if it is not below `size`, which only a modified table can
+    /// cause.
     pub(crate) fn bounded_index(&self, index: V, size: i64) -> V {
         let outside = self.compare(super::Compare::GreaterOrEqual, index, self.index(size), true);
         self.select(outside, self.index(0), index)
     }
 
-    /// An index of an axis, counted from the end if it is negative. Fails if it is outside, and is 0 then.
+    /// Returns an index into an axis, from the end if negative. If it is out of range, the kernel fails and the result is 0.
     pub(crate) fn checked_index(&self, index: V, size: i64) -> V {
         let size = self.index(size);
         let zero = self.index(0);
         let index = self.select(self.less(index, zero), self.add(index, size), index);
         let outside = self.compare(super::Compare::GreaterOrEqual, index, size, true);
-        self.fail_when(outside, Status::IndexOutOfRange);
+        self.fail_if(outside, Status::IndexOutOfRange);
         self.select(outside, zero, index)
     }
 }

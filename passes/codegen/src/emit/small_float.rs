@@ -1,19 +1,21 @@
-//! Floating-point numbers of 8 and 4 bits, which are loaded and stored as the integers of their bits.
+//! Conversions of 8-bit and 4-bit floating-point numbers, which are loaded and stored as integers.
 
 use super::{Builder, Compare, V};
 use divi_onnx::DType;
 
-/// How a type has its numbers: a sign, then an exponent, then a mantissa.
+/// Format of a type with sign, exponent and mantissa.
 struct Format {
+    /// Bits of the mantissa.
     mantissa: u32,
+    /// Bias of the exponent.
     bias: i32,
-    /// The sign's bit.
+    /// Mask of the sign bit.
     sign: i64,
-    /// The largest number, without its sign.
+    /// Encoding of the largest finite number.
     largest: i64,
-    /// Infinity, where there is one.
+    /// Encoding of infinity, if the type has one.
     infinity: Option<i64>,
-    /// What is no number, where there is such a thing: with a sign or, where negative zero would be, without.
+    /// Encoding of NaN, if the type has one. In types without negative zero, it has the encoding of negative zero.
     nan: Option<i64>,
 }
 
@@ -32,26 +34,26 @@ impl Format {
         }
     }
 
-    /// Whether there is one zero, and one thing that is no number.
+    /// Returns true if the type has no negative zero, whose encoding is NaN instead (FNUZ types).
     fn is_unsigned_zero(&self) -> bool {
         self.nan == Some(self.sign)
     }
 }
 
 impl Builder {
-    /// Whether a type is one of those that this file is about.
+    /// Returns true if a type is a floating-point type of 8 or 4 bits.
     pub(crate) fn is_small_float(dtype: DType) -> bool {
         dtype == DType::F8E8M0 || Format::of(dtype).is_some()
     }
 
-    /// The bits of a small floating-point number as `f32`.
+    /// Converts the bits of a small floating-point number to `f32`.
     pub(crate) fn decode_small_float(&self, bits: V, dtype: DType) -> V {
         let (int, float) = (self.int(32), self.f32());
         let number = |value| self.integer(value, int);
         let bits = self.resize(bits, int, true);
         let nan = self.float(f64::NAN, float);
         let Some(format) = Format::of(dtype) else {
-            // An exponent alone, whose lowest value is a subnormal number.
+            // E8M0 has an exponent only. Its smallest number is subnormal in `f32`.
             let bits = self.and(bits, number(0xff));
             let power = self.bitcast(self.shift_left(bits, number(23)), float);
             let lowest = self.float(2f64.powi(-127), float);
@@ -59,7 +61,7 @@ impl Builder {
             return self.select(self.equal(bits, number(0xff)), nan, power);
         };
         let magnitude = self.and(bits, number(format.sign - 1));
-        // At the top of an `f32`, the exponent is off by the difference of the biases.
+        // As the top bits of an `f32`, the exponent is off by the difference of the biases.
         let moved = self.bitcast(self.shift_left(magnitude, number(23 - i64::from(format.mantissa))), float);
         let mut value = self.mul(moved, self.float(2f64.powi(127 - format.bias), float));
         if let Some(infinity) = format.infinity {
@@ -78,8 +80,8 @@ impl Builder {
         value
     }
 
-    /// The bits of an `f32` as a small floating-point number, rounded to nearest even. What is too large becomes the
-    /// largest number, or infinity or no number at all.
+    /// Converts an `f32` to the bits of a small floating-point number (nearest, ties to even; E8M0 rounds up). Numbers out of range become
+    /// the largest number if `saturates`, else infinity or NaN.
     pub(crate) fn encode_small_float(&self, value: V, dtype: DType, saturates: bool) -> V {
         let (int, float) = (self.int(32), self.f32());
         let number = |value| self.integer(value, int);
@@ -94,7 +96,7 @@ impl Builder {
         let rounded = self.add(self.add(wide, number((1 << (shift - 1)) - 1)), odd);
         let offset = i64::from(127 - format.bias) << format.mantissa;
         let normal = self.sub(self.shift_right(rounded, number(shift), true), number(offset));
-        // Next to a number this large, an `f32` has no more bits than the smallest numbers of the type.
+        // Adding this power of two rounds to multiples of the type's smallest subnormal number.
         let anchor = self.float(2f64.powi(24 - format.bias - format.mantissa as i32), float);
         let subnormal = self.sub(self.bitcast(self.add(magnitude, anchor), int), self.bitcast(anchor, int));
         let is_subnormal = self.less(magnitude, self.float(2f64.powi(1 - format.bias), float));
@@ -102,7 +104,7 @@ impl Builder {
         let is_too_large = self.less(number(format.largest), small);
         let beyond = format.infinity.or(format.nan).filter(|_| !saturates).unwrap_or(format.largest);
         let result = self.select(is_too_large, number(beyond), small);
-        // Where everything is a number, what is none becomes negative zero, as it does elsewhere.
+        // Types without NaN encode it as negative zero, as other implementations do.
         let result = self.select(self.is_nan(value), number(format.nan.unwrap_or(format.sign)), result);
         let sign = self.and(self.shift_right(bits, number(31), true), number(1));
         let sign = self.mul(sign, number(format.sign));
@@ -115,18 +117,22 @@ impl Builder {
         self.resize(self.select(has_no_sign, result, signed), byte, true)
     }
 
-    /// The exponent of a power of two that is above, below or near a number.
+    /// Converts the magnitude of an `f32` to the bits of an E8M0 number. `rounding` is `up`, `down` or `nearest`
+    /// (ties up).
     pub(crate) fn encode_power(&self, value: V, saturates: bool, rounding: &str) -> V {
         let int = self.int(32);
         let number = |value| self.integer(value, int);
         let bits = self.and(self.bitcast(value, int), number(0x7fff_ffff));
         let exponent = self.shift_right(bits, number(23), true);
         let mantissa = self.and(bits, number(0x7f_ffff));
-        // Below the first power, the mantissa alone decides, and the lowest power is half of it.
+        // The smallest power, 2^-127, is subnormal in `f32`: its exponent field is 0 and its mantissa 0x400000.
         let is_subnormal = self.equal(exponent, number(0));
         let goes_up = match rounding {
             "down" => self.integer(0, self.i1()),
-            "nearest" => self.compare(Compare::GreaterOrEqual, mantissa, number(0x40_0000), false),
+            "nearest" => {
+                let middle = self.select(is_subnormal, number(0x60_0000), number(0x40_0000));
+                self.compare(Compare::GreaterOrEqual, mantissa, middle, false)
+            }
             _ => {
                 let exact = self.select(is_subnormal, number(0x40_0000), number(0));
                 self.less(exact, mantissa)

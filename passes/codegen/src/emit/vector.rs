@@ -1,24 +1,24 @@
-//! Registers of `f32`.
+//! Vectors of `f32`.
 
 use super::{Builder, NamedAttribute, Type, V};
 
 impl Builder {
-    /// A register of `f32`.
+    /// Returns the type of a full vector register of `f32`.
     pub(crate) fn vector(&self) -> Type {
         self.vector_of(self.lanes(), self.f32())
     }
 
-    /// All elements the same.
+    /// Broadcasts a scalar to all lanes.
     pub(crate) fn broadcast(&self, scalar: V, vector: Type) -> V {
         self.op("vector.broadcast", &[scalar], vector, &[])
     }
 
-    /// `a * b + c`
+    /// Returns `a * b + c`, rounded once.
     pub(crate) fn fma(&self, a: V, b: V, c: V) -> V {
         self.op("math.fma", &[a, b, c], self.type_of(a), &[super::arithmetic::CONTRACT])
     }
 
-    /// A vector of `f32` from an element on.
+    /// Loads a vector of consecutive `f32` elements, without alignment.
     pub(crate) fn load_vector(&self, pointer: V, index: V, ty: Type) -> V {
         let address = self.address(pointer, self.f32(), index);
         self.op("llvm.load", &[address], ty, &[("alignment", "4 : i64")])
@@ -30,8 +30,8 @@ impl Builder {
         self.append("llvm.store", &[value, address], &[], &[alignment], vec![]);
     }
 
-    /// As [`Self::store_vector`], at a multiple of a vector's elements: past the caches if the buffer is to be written so, which then
-    /// begins at a multiple of a vector's bytes.
+    /// As [`Self::store_vector`], at an index that is a multiple of the lanes. Uses a non-temporal store if [`Self::stream`] was called for
+    /// the buffer, which must then be aligned to the size of a vector.
     pub(crate) fn store_aligned(&self, value: V, pointer: V, index: V) {
         if !self.streamed.borrow().contains(&pointer) {
             return self.store_vector(value, pointer, index);
@@ -43,12 +43,12 @@ impl Builder {
         self.append("llvm.store", &[value, address], &[], &attributes, vec![]);
     }
 
-    /// Has [`Self::store_aligned`] write to a buffer past the caches.
+    /// Makes [`Self::store_aligned`] use non-temporal stores for a buffer.
     pub(crate) fn stream(&self, pointer: V) {
         self.streamed.borrow_mut().push(pointer);
     }
 
-    /// Others see what was written past the caches, once they see anything that is written behind this.
+    /// Appends a store fence after non-temporal stores, which are weakly ordered, so that they are visible before any later store.
     pub(super) fn end_streams(&self) {
         if self.has_streamed.get() {
             let attributes = [
@@ -61,8 +61,8 @@ impl Builder {
         }
     }
 
-    /// The columns of a square as its rows: squares of 2, 4, 8, … are turned within each other.
-    pub(crate) fn turned(&self, mut square: Vec<V>) -> Vec<V> {
+    /// Transposes a square matrix of vectors: step by step, swaps the off-diagonal quarters of blocks of 2, 4, 8, … rows.
+    pub(crate) fn transpose(&self, mut square: Vec<V>) -> Vec<V> {
         let (side, ty) = (square.len(), self.vector());
         let mut half = 1;
         while half < side {
@@ -86,7 +86,7 @@ impl Builder {
         square
     }
 
-    /// Ones for the first `count` lanes.
+    /// Returns a mask of the first `count` lanes.
     pub(crate) fn mask(&self, count: usize) -> V {
         let bits: Vec<_> = (0..self.lanes()).map(|lane| if lane < count { "true" } else { "false" }).collect();
         let ty = self.vector_of(self.lanes(), self.i1());
@@ -94,7 +94,7 @@ impl Builder {
         self.constant(ty, count as u64 | 1 << 32, || self.attribute(&text))
     }
 
-    /// As [`Self::load_vector`], with zeros where the mask has none.
+    /// As [`Self::load_vector`], with zeros in lanes that are masked off.
     pub(crate) fn load_masked(&self, pointer: V, index: V, mask: V) -> V {
         let address = self.address(pointer, self.f32(), index);
         let ty = self.vector();
@@ -107,7 +107,7 @@ impl Builder {
         self.append("llvm.intr.masked.store", &[value, address, mask], &[], &[alignment], vec![]);
     }
 
-    /// Asks for a line of the cache that will be read soon.
+    /// Prefetches a cache line for reading.
     pub(crate) fn prefetch(&self, pointer: V, index: V) {
         let address = self.address(pointer, self.f32(), index);
         let attributes = [("rw", "0 : i32"), ("hint", "3 : i32"), ("cache", "1 : i32")];

@@ -1,4 +1,4 @@
-//! Kernels that a stage calls, or launches.
+//! Calls of CPU kernels and launches of SIMT kernels.
 
 use super::{Lowering, Storage};
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
 };
 use divi_runtime::bundle::Call;
 
-/// A call before its buffers are placed.
+/// A call whose buffers have no addresses yet.
 pub(super) struct PendingCall {
     pub(super) kernel: String,
     pub(super) reads: Vec<Id>,
@@ -20,16 +20,17 @@ pub(super) struct PendingCall {
     pub(super) payload: serde_json::Value,
 }
 
-/// Blocks beyond these do more than one round.
+/// Maximal number of blocks of a grid; larger extents take several iterations per thread.
 const MOST_BLOCKS: u64 = 1 << 20;
 
-/// Kernels of a SIMT device, and the payload by which its driver launches one.
+/// Kernels of a SIMT device.
 pub(crate) struct Simt<'a> {
     pub(crate) kernels: &'a mut Kernels,
+    /// Returns the payload by which the driver launches a kernel.
     pub(crate) payload: fn(&SimtKernel) -> serde_json::Value,
 }
 
-/// A kernel of a SIMT device with its grid.
+/// A built kernel of a SIMT device with its launch configuration.
 #[derive(Clone, Debug)]
 pub(crate) struct SimtKernel {
     pub(crate) name: String,
@@ -39,38 +40,40 @@ pub(crate) struct SimtKernel {
     pub(crate) can_fail: bool,
 }
 
-/// A kernel of a SIMT device, before it is built.
-pub(crate) struct Phase<'a> {
+/// A kernel of a SIMT device that is not built yet.
+pub(crate) struct SimtKernelSpec<'a> {
     pub(crate) extent: i64,
-    pub(crate) way: Way,
+    pub(crate) distribution: Distribution,
     pub(crate) body: &'a dyn Fn(&Builder, &Signature<'_>),
 }
 
-/// What a phase's extent is shared by.
+/// Distribution of a kernel's extent over threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
-    /// Threads, each of which does some iterations.
+pub(crate) enum Distribution {
+    /// Each thread executes some iterations.
     Iterations,
-    /// As many blocks of so many threads, which find out themselves what they do.
+    /// One block of this many threads per iteration; the kernel itself distributes work by block and thread index.
     Blocks(u32),
-    /// One thread does everything.
-    Alone,
+    /// A single thread executes all iterations.
+    SingleThread,
 }
 
-impl Phase<'_> {
-    /// Blocks, and threads of each.
+impl SimtKernelSpec<'_> {
+    /// Returns the number of blocks, and the threads per block.
     fn grid(&self) -> (u32, u32) {
-        match self.way {
-            Way::Iterations => ((self.extent as u64).div_ceil(THREADS.into()).clamp(1, MOST_BLOCKS) as u32, THREADS),
-            Way::Blocks(threads) => (self.extent as u32, threads),
-            Way::Alone => (1, 1),
+        match self.distribution {
+            Distribution::Iterations => {
+                ((self.extent as u64).div_ceil(THREADS.into()).clamp(1, MOST_BLOCKS) as u32, THREADS)
+            }
+            Distribution::Blocks(threads) => (self.extent as u32, threads),
+            Distribution::SingleThread => (1, 1),
         }
     }
 }
 
 impl Lowering<'_> {
-    /// Calls a kernel whose buffers are those of `reads`, then those of `writes`. Its outermost loop has `extent` iterations;
-    /// fewer than `grain` are not worth a thread.
+    /// Adds a call of a kernel whose buffers are `reads`, then `writes`. Its outermost loop has `extent` iterations, which the runtime
+    /// splits into chunks of at least `grain`.
     pub(crate) fn call(
         &mut self,
         extent: i64,
@@ -79,9 +82,9 @@ impl Lowering<'_> {
         writes: &[Id],
         body: impl FnOnce(&Builder, Signature<'_>),
     ) {
-        if self.is_preparing {
+        if self.is_at_load {
             for &id in writes {
-                // Several calls may write parts of a value, or another view of it.
+                // An earlier call may have written another part or alias of the value.
                 let root = self.root(id);
                 if !matches!(self.storage[root.0], Storage::Constant(_)) {
                     let bytes = self.values[root.0].bytes();
@@ -94,7 +97,7 @@ impl Lowering<'_> {
         }
         let buffers = reads.len() + writes.len();
         if self.is_simt() {
-            // Bytes that have several elements are one thread's.
+            // Elements narrower than a byte share bytes: parallel writes would race.
             let is_shared = writes.iter().any(|&id| self.dtype(id).bits() < 8);
             let body = std::cell::Cell::new(Some(body));
             let body = |b: &Builder, signature: &Signature<'_>| {
@@ -102,8 +105,8 @@ impl Lowering<'_> {
                     body(b, Signature { ..*signature });
                 }
             };
-            let way = if is_shared { Way::Alone } else { Way::Iterations };
-            let kernel = self.add_simt_kernel(&Phase { extent, way, body: &body }, reads, writes);
+            let distribution = if is_shared { Distribution::SingleThread } else { Distribution::Iterations };
+            let kernel = self.add_simt_kernel(&SimtKernelSpec { extent, distribution, body: &body }, reads, writes);
             let payload = self.simt.as_ref().map_or_else(Default::default, |simt| (simt.payload)(&kernel));
             return self.push_launch(kernel, reads, writes, payload);
         }
@@ -117,52 +120,52 @@ impl Lowering<'_> {
         let grain = grain.clamp(1, extent);
         let call =
             PendingCall { kernel, reads, writes, extent, grain, task: self.task, payload: serde_json::Value::Null };
-        if !self.is_preparing {
+        if !self.is_at_load {
             return self.calls.push(call);
         }
         let (bytes, writes) = self.touched(&call);
         let ids: Vec<_> = call.reads.iter().chain(&call.writes).copied().collect();
-        let buffers = ids.into_iter().map(|id| self.placed(id).expect("what is prepared is made of constants"));
+        let buffers = ids.into_iter().map(|id| self.placed(id).expect("calls at load access only constants"));
         let buffers = buffers.collect();
         let (kernel, grain, after, payload) = (call.kernel, call.grain, vec![], Default::default());
-        self.pool.prepare.push(Call { kernel, buffers, bytes, writes, extent, grain, task: 0, after, payload });
+        self.pool.load_calls.push(Call { kernel, buffers, bytes, writes, extent, grain, task: 0, after, payload });
     }
 
-    /// The bytes that a call touches of each of its buffers, and which of these it writes.
+    /// Returns the number of bytes that a call accesses in each buffer, and the indices of the buffers that it writes.
     pub(super) fn touched(&self, call: &PendingCall) -> (Vec<u64>, Vec<usize>) {
         let bytes = call.reads.iter().chain(&call.writes).map(|&id| self.touched_bytes(id)).collect();
         (bytes, (call.reads.len()..call.reads.len() + call.writes.len()).collect())
     }
 
-    /// Makes the calls of `body` when the bundle is loaded if they read nothing but a constant.
-    pub(crate) fn prepared_if_constant(&mut self, read: Id, body: impl FnOnce(&mut Self)) {
+    /// Runs `body`, whose calls read only `read`. If that is a constant, its calls run once, when the bundle is loaded.
+    pub(crate) fn at_load_if_constant(&mut self, read: Id, body: impl FnOnce(&mut Self)) {
         let is_constant = self.is_constant(read);
-        let before = std::mem::replace(&mut self.is_preparing, is_constant);
+        let before = std::mem::replace(&mut self.is_at_load, is_constant);
         body(self);
-        self.is_preparing = before;
+        self.is_at_load = before;
     }
 
-    /// Adds a call that launches a SIMT kernel on the buffers of `reads`, then those of `writes`.
+    /// Adds a launch of a SIMT kernel whose buffers are `reads`, then `writes`.
     pub(crate) fn push_launch(&mut self, kernel: SimtKernel, reads: &[Id], writes: &[Id], payload: serde_json::Value) {
         let (reads, writes, task) = (reads.to_vec(), writes.to_vec(), self.task);
         let SimtKernel { name: kernel, extent, .. } = kernel;
         self.calls.push(PendingCall { kernel, reads, writes, extent, grain: 1, task, payload });
     }
 
-    /// Builds the kernel of a phase.
-    pub(crate) fn add_simt_kernel(&mut self, phase: &Phase<'_>, reads: &[Id], writes: &[Id]) -> SimtKernel {
+    /// Builds a SIMT kernel.
+    pub(crate) fn add_simt_kernel(&mut self, spec: &SimtKernelSpec<'_>, reads: &[Id], writes: &[Id]) -> SimtKernel {
         const MOST: i64 = i32::MAX as i64;
-        let is_narrow = phase.extent < MOST && reads.iter().chain(writes).all(|&id| self.count(id) < MOST);
-        let grid = match phase.way {
-            Way::Iterations => Grid::Iterations,
-            Way::Blocks(threads) => Grid::Blocks(threads),
-            Way::Alone => Grid::Blocks(1),
+        let has_32_bit_indices = spec.extent < MOST && reads.iter().chain(writes).all(|&id| self.count(id) < MOST);
+        let grid = match spec.distribution {
+            Distribution::Iterations => Grid::Iterations,
+            Distribution::Blocks(threads) => Grid::Blocks(threads),
+            Distribution::SingleThread => Grid::Blocks(1),
         };
         let simt = self.simt.as_mut().expect("only stages of SIMT devices are launched");
         let buffers = reads.len() + writes.len();
         let (name, can_fail) =
-            simt.kernels.add(Some(grid), is_narrow, buffers, |b, signature| (phase.body)(b, &signature));
-        let (blocks, threads) = phase.grid();
-        SimtKernel { name, blocks, threads, extent: phase.extent, can_fail }
+            simt.kernels.add(Some(grid), has_32_bit_indices, buffers, |b, signature| (spec.body)(b, &signature));
+        let (blocks, threads) = spec.grid();
+        SimtKernel { name, blocks, threads, extent: spec.extent, can_fail }
     }
 }

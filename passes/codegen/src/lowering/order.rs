@@ -1,11 +1,11 @@
-//! Which calls must wait for which, where several can run at once: on GPUs.
+//! Order and dependencies of calls. Those of GPUs may run concurrently.
 
 use super::{Lowering, PendingCall, Storage};
-use crate::{arena::Plan, graph::Id};
+use crate::{arena::ArenaPlan, graph::Id};
 use rustc_hash::FxHashMap;
 
-/// What a call touches: a memory, a part of it, and whether it is written.
-struct Touch {
+/// Access of a call to a range of bytes.
+struct Access {
     memory: Memory,
     from: u64,
     to: u64,
@@ -20,8 +20,8 @@ enum Memory {
 }
 
 impl Lowering<'_> {
-    /// The order in which calls run, with their times, for the arena. Calls of a CPU run one after the other; a GPU's run as soon as
-    /// what they read is there, so that those of one time can run together.
+    /// Returns the calls in topological order, with their times for live ranges in the arena. Calls of a CPU run sequentially. The time of
+    /// a GPU call is its depth in the dependency graph, so calls of equal time may run concurrently.
     pub(super) fn ordered(&self, calls: Vec<PendingCall>) -> Vec<(usize, PendingCall)> {
         if self.simt.is_none() {
             return calls.into_iter().enumerate().collect();
@@ -45,21 +45,21 @@ impl Lowering<'_> {
         ordered
     }
 
-    /// For each call of a GPU, those before it whose memory it touches, where one of the two writes; without those that others
-    /// of them wait for.
-    pub(super) fn dependencies(&self, calls: &[(usize, PendingCall)], plan: &Plan) -> Vec<Vec<usize>> {
+    /// Returns, for each call of a GPU, the earlier calls with conflicting accesses (overlapping bytes, at least one write), without those
+    /// that are implied transitively.
+    pub(super) fn dependencies(&self, calls: &[(usize, PendingCall)], plan: &ArenaPlan) -> Vec<Vec<usize>> {
         if self.simt.is_none() {
             return vec![vec![]; calls.len()];
         }
-        let touches: Vec<Vec<Touch>> = calls.iter().map(|(_, call)| self.touches(call, plan)).collect();
-        // Everything that comes before a call, directly or not.
+        let accesses: Vec<Vec<Access>> = calls.iter().map(|(_, call)| self.accesses(call, plan)).collect();
+        // Transitive predecessors of each call.
         let mut before: Vec<Vec<bool>> = vec![];
         let mut all = vec![];
-        for (index, own) in touches.iter().enumerate() {
+        for (index, own) in accesses.iter().enumerate() {
             let mut known = vec![false; index];
             let mut after = vec![];
             for other in (0..index).rev() {
-                if known[other] || !own.iter().any(|a| touches[other].iter().any(|b| a.meets(b))) {
+                if known[other] || !own.iter().any(|a| accesses[other].iter().any(|b| a.conflicts_with(b))) {
                     continue;
                 }
                 after.push(other);
@@ -75,25 +75,25 @@ impl Lowering<'_> {
         all
     }
 
-    fn touches(&self, call: &PendingCall, plan: &Plan) -> Vec<Touch> {
+    fn accesses(&self, call: &PendingCall, plan: &ArenaPlan) -> Vec<Access> {
         let ids = call.reads.iter().map(|&id| (id, false)).chain(call.writes.iter().map(|&id| (id, true)));
         ids.filter_map(|(id, is_write)| {
             let (root, first) = self.place(id);
             let (memory, start) = match self.storage[root.0] {
                 Storage::Input(i) => (Memory::Input(i), 0),
                 Storage::Output(i) => (Memory::Output(i), 0),
-                Storage::Constant(_) | Storage::Same(_) | Storage::Part(..) => return None,
-                Storage::Unplaced => (Memory::Arena, plan.offset(root)),
+                Storage::Constant(_) | Storage::Alias(_) | Storage::Subview(..) => return None,
+                Storage::Unassigned => (Memory::Arena, plan.offset(root)),
             };
             let from = start + first;
-            Some(Touch { memory, from, to: from + self.touched_bytes(id), is_write })
+            Some(Access { memory, from, to: from + self.touched_bytes(id), is_write })
         })
         .collect()
     }
 }
 
-impl Touch {
-    fn meets(&self, other: &Self) -> bool {
+impl Access {
+    fn conflicts_with(&self, other: &Self) -> bool {
         self.memory == other.memory && (self.is_write || other.is_write) && self.from < other.to && other.from < self.to
     }
 }

@@ -1,4 +1,4 @@
-//! Raw modules of MLIR, on their way to LLVM.
+//! Raw MLIR modules: construction from text, pass pipelines, translation to LLVM IR.
 
 use crate::emit::call;
 use inkwell::{
@@ -9,14 +9,14 @@ use melior::{Context, StringRef, ir::Module};
 use mlir_sys::*;
 use std::{ffi::c_void, ptr::null_mut};
 
-/// A module that one thread at a time works on.
+/// A module that is used by one thread at a time.
 pub(super) struct Shared<'c>(pub(super) Module<'c>);
-// SAFETY: MLIR's contexts may be used by several threads, and each module is used by one.
+// SAFETY: MLIR contexts are thread-safe, and each module is used by one thread.
 unsafe impl Send for Shared<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for Shared<'_> {}
 
-/// Moves the last operation of a module, which is given as text, to the end of another one.
+/// Parses a module and appends its last operation to another module.
 pub(crate) fn append_last(context: &Context, module: &Module<'_>, text: &str) {
     let parsed = Module::parse(context, text).expect("generated text is well-formed");
     let parsed_body = call!(mlirModuleGetBody(parsed.to_raw()));
@@ -33,7 +33,7 @@ pub(crate) fn append_last(context: &Context, module: &Module<'_>, text: &str) {
     call!(mlirBlockAppendOwnedOperation(body, last));
 }
 
-/// Runs MLIR's passes on a module, which this thread alone works on. Returns false if they fail.
+/// Runs a pass pipeline on a module, which no other thread may use meanwhile. Returns false on failure.
 pub(super) fn run_passes(module: &Module<'_>, pipeline: &str) -> bool {
     unsafe extern "C" fn ignore(_: MlirStringRef, _: *mut c_void) {}
     let context = call!(mlirModuleGetContext(module.to_raw()));
@@ -46,7 +46,7 @@ pub(super) fn run_passes(module: &Module<'_>, pipeline: &str) -> bool {
     parsed.value != 0 && outcome.value != 0
 }
 
-/// Translates a module in LLVM's dialect; `None` if that fails.
+/// Translates a module in the `llvm` dialect to LLVM IR; `None` on failure.
 pub(super) fn translate<'c>(module: &Module<'_>, context: &'c LlvmContext) -> Option<LlvmModule<'c>> {
     let raw = call!(mlirTranslateModuleToLLVMIR(module.as_operation().to_raw(), context.as_ctx_ref().cast()));
     // SAFETY: the module is new, and its context outlives it.

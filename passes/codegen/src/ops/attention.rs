@@ -1,4 +1,4 @@
-//! Attention and what comes with it. Scores and probabilities are temporaries of their full size.
+//! Attention and related operators. Scores and probabilities are materialized as temporaries.
 
 mod linear;
 mod rotary;
@@ -6,7 +6,7 @@ mod scores;
 
 use super::{
     Lower,
-    blocks::{Factor, accumulator, contract, grain},
+    blocks::{ContractionOperand, accumulator, contract, grain},
     elementwise::map,
 };
 use crate::{
@@ -27,7 +27,7 @@ pub(super) fn find(op: Op) -> Option<Lower> {
     })
 }
 
-/// A gate, and what goes through it.
+/// Lowers `x * sigmoid(alpha * x) * y`.
 fn swiglu(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let alpha = node.attributes().float("alpha")?.unwrap_or(1.0);
     map(cx, &[node.input(0)?, node.input(1)?], node.output()?, |b, values| {
@@ -37,7 +37,7 @@ fn swiglu(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     Ok(())
 }
 
-/// A tensor by batch, head, place in the sequence and element of the head, wherever these are in memory.
+/// A tensor with logical axes batch, head, position in the sequence and element of the head, in any memory order.
 #[derive(Clone, Copy, Debug)]
 struct Heads {
     id: Id,
@@ -45,12 +45,12 @@ struct Heads {
     heads: i64,
     length: i64,
     size: i64,
-    /// How far apart batches, heads, places and elements are.
+    /// Strides of the four axes.
     steps: [i64; 4],
 }
 
 impl Heads {
-    /// An operand whose heads have an axis, or share the last one with their elements.
+    /// Creates a view of an operand of rank 4, or of rank 3 with heads and their elements combined in the last axis.
     fn new(cx: &Lowering<'_>, id: Id, heads: Option<i64>) -> Result<Self> {
         match (cx.shape(id), heads) {
             (&[batch, heads, length, size], _) => {
@@ -61,11 +61,12 @@ impl Heads {
                 let size = width / heads;
                 Ok(Self { id, batch, heads, length, size, steps: [length * width, size, width, 1] })
             }
-            _ => unsupported("needs batch, heads, sequence and elements, or the number of heads"),
+            _ => unsupported("the operands must have rank 4, or rank 3 and attributes with the number of heads"),
         }
     }
 }
 
+/// Lowers `softmax(scale * query * key^T + mask) * value`.
 fn attention(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let attributes = node.attributes();
     let (q_heads, kv_heads) = (attributes.int("q_num_heads")?, attributes.int("kv_num_heads")?);
@@ -82,8 +83,8 @@ fn attention(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let scores = cx.temporary(computed, &[query.batch, query.heads, query.length, key.length]);
     let ([qb, qh, qt, _], [kb, kh, kt, _]) = (query.steps, key.steps);
     let factors = [
-        Factor { id: query.id, steps: vec![qb, group * qh, qh, qt, 0], depth_steps: vec![1] },
-        Factor { id: key.id, steps: vec![kb, kh, 0, 0, kt], depth_steps: vec![1] },
+        ContractionOperand { id: query.id, steps: vec![qb, group * qh, qh, qt, 0], depth_steps: vec![1] },
+        ContractionOperand { id: key.id, steps: vec![kb, kh, 0, 0, kt], depth_steps: vec![1] },
     ];
     let shape = [query.batch, key.heads, group, query.length, key.length];
     contract(cx, &factors, &shape, &[query.size], scores);
@@ -91,7 +92,7 @@ fn attention(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let rule = Scores::new(cx, node, &query, key.length, past)?;
     rule.lower(cx, node, scores);
 
-    // The result's order of axes is that of the query.
+    // The result has the order of axes of the query.
     let [pb, ph, pg, pt, pk]: [i64; 5] = strides(&shape).try_into().expect("there are five axes");
     let [vb, vh, vt, _] = value.steps;
     let is_flat = cx.shape(y).len() == 3;
@@ -100,14 +101,15 @@ fn attention(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
         if is_flat { vec![b, t, h, g, e] } else { vec![b, h, g, t, e] }
     };
     let factors = [
-        Factor { id: scores, steps: order([pb, ph, pg, pt, 0]), depth_steps: vec![pk] },
-        Factor { id: value.id, steps: order([vb, vh, 0, 0, 1]), depth_steps: vec![vt] },
+        ContractionOperand { id: scores, steps: order([pb, ph, pg, pt, 0]), depth_steps: vec![pk] },
+        ContractionOperand { id: value.id, steps: order([vb, vh, 0, 0, 1]), depth_steps: vec![vt] },
     ];
     contract(cx, &factors, &order([query.batch, key.heads, group, query.length, value.size]), &[key.length], y);
     Ok(())
 }
 
-/// Keys or values with those before them; where nobody asks for them together, they stay where they are.
+/// Concatenates past and new keys or values along the sequence. Without past and without a result for them, returns the new ones
+/// unchanged.
 fn joined(cx: &mut Lowering<'_>, past: Option<Id>, new: Heads, present: Option<Id>) -> Result<Heads> {
     if past.is_none() && present.is_none() {
         return Ok(new);
@@ -134,8 +136,8 @@ fn joined(cx: &mut Lowering<'_>, past: Option<Id>, new: Heads, present: Option<I
                 None => copy(0, &new, place[2]),
                 Some(past) => {
                     let is_past = b.less(place[2], b.index(before));
-                    b.when(is_past, || copy(1, past, place[2]));
-                    b.when(b.not(is_past), || copy(0, &new, b.plus(place[2], -before)));
+                    b.if_then(is_past, || copy(1, past, place[2]));
+                    b.if_then(b.not(is_past), || copy(0, &new, b.plus(place[2], -before)));
                 }
             }
         });

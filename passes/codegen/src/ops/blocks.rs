@@ -1,4 +1,4 @@
-//! What lowerings are put together of: views, conversions, sums of products.
+//! Building blocks of lowerings: views, conversions, contractions.
 
 use super::elementwise::collapse;
 use crate::{
@@ -8,22 +8,22 @@ use crate::{
 };
 use divi_onnx::DType;
 
-/// Fewer operations on numbers are not worth a thread.
+/// Minimal number of arithmetic operations per thread.
 pub(super) const GRAIN: i64 = 32 * 1024;
 
-/// Iterations that are worth a thread, of which each has so many operations.
+/// Returns the minimal number of iterations per thread, given the arithmetic operations of an iteration.
 pub(crate) fn grain(work: i64) -> i64 {
     (GRAIN / work.max(1)).max(1)
 }
 
-/// The same elements under another shape.
+/// Returns a view of a value with another shape.
 pub(super) fn view(cx: &mut Lowering<'_>, id: Id, shape: &[i64]) -> Id {
     let view = cx.temporary(cx.dtype(id), shape);
     cx.alias(view, id);
     view
 }
 
-/// The type that sums of elements are computed in.
+/// Returns the type in which sums of elements are accumulated.
 pub(super) fn accumulator(dtype: DType) -> DType {
     match dtype {
         DType::F16 | DType::BF16 => DType::F32,
@@ -31,30 +31,38 @@ pub(super) fn accumulator(dtype: DType) -> DType {
     }
 }
 
-/// A loaded element as a floating-point number of a type.
+/// Converts a loaded element to a floating-point type.
 pub(super) fn to_float(b: &Builder, value: V, dtype: DType, ty: crate::emit::Type) -> V {
     if dtype.is_float() { b.resize_float(value, ty) } else { b.int_to_float(value, ty, !dtype.is_signed_int()) }
 }
 
-/// A loaded integer as an `i64`.
+/// Converts a loaded integer to `i64`.
 pub(super) fn to_index(b: &Builder, value: V, dtype: DType) -> V {
     b.resize(value, b.i64(), !dtype.is_signed_int())
 }
 
-/// A tensor whose elements are multiplied: how far apart they are on the result's axes and on those that are summed over.
+/// Operand of a contraction.
 #[derive(Clone, Debug)]
-pub(super) struct Factor {
+pub(super) struct ContractionOperand {
     pub(super) id: Id,
+    /// Strides along the axes of the result.
     pub(super) steps: Vec<i64>,
+    /// Strides along the reduced axes.
     pub(super) depth_steps: Vec<i64>,
 }
 
-/// Elements of a row of results whose sums are computed together, on the stack.
+/// Elements of a row of the result whose sums are accumulated together, on the stack.
 const CHUNK: i64 = 256;
 
-/// Sums of products: each element of the result, whose shape is `shape`, is the sum over `depth` of the products of the
-/// factors' elements.
-pub(super) fn contract(cx: &mut Lowering<'_>, factors: &[Factor], shape: &[i64], depth: &[i64], result: Id) {
+/// Adds the call of a tensor contraction: each element of the result, whose shape is `shape`, is the sum over the axes `depth` of the
+/// products of the factors.
+pub(super) fn contract(
+    cx: &mut Lowering<'_>,
+    factors: &[ContractionOperand],
+    shape: &[i64],
+    depth: &[i64],
+    result: Id,
+) {
     let mut steps: Vec<_> = factors.iter().map(|factor| factor.steps.clone()).collect();
     steps.push(strides(shape));
     let (shape, mut steps) = collapse(shape, steps);
@@ -64,7 +72,7 @@ pub(super) fn contract(cx: &mut Lowering<'_>, factors: &[Factor], shape: &[i64],
     let length = shape.last().copied().unwrap_or(1);
     let is_row_dense = (0..factors.len()).all(|i| (0..=1).contains(&row_step(i)));
     let is_depth_dense = depth_steps.iter().all(|steps| steps.last().is_none_or(|step| (0..=1).contains(step)));
-    let sum = Sum {
+    let sum = Contraction {
         accumulator: accumulator(cx.dtype(result)),
         dtypes: factors.iter().map(|factor| cx.dtype(factor.id)).collect(),
         result: cx.dtype(result),
@@ -89,7 +97,8 @@ pub(super) fn contract(cx: &mut Lowering<'_>, factors: &[Factor], shape: &[i64],
     }
 }
 
-struct Sum {
+/// Parameters of a contraction with collapsed axes.
+struct Contraction {
     accumulator: DType,
     dtypes: Vec<DType>,
     result: DType,
@@ -99,7 +108,7 @@ struct Sum {
     depth_steps: Vec<Vec<i64>>,
 }
 
-impl Sum {
+impl Contraction {
     fn load(&self, b: &Builder, buffers: &[V], factor: usize, offset: V) -> V {
         let value = b.load(buffers[factor], self.dtypes[factor], offset);
         let (dtype, ty) = (self.dtypes[factor], b.computed(self.accumulator));
@@ -109,7 +118,7 @@ impl Sum {
         }
     }
 
-    /// Each result by itself: the innermost loop is over what is summed.
+    /// Emits loops whose innermost one is the reduction, for one element of the result at a time.
     fn one_by_one(&self, b: &Builder, buffers: &[V], begin: V, end: V) {
         let ty = b.computed(self.accumulator);
         b.for_each(begin, end, 1, |number| {
@@ -127,13 +136,13 @@ impl Sum {
         });
     }
 
-    /// Rows of results, of which all lie densely in their factors: the innermost loop is over a row.
+    /// Emits loops whose innermost one is along a row of the result, which is contiguous or constant in all factors.
     fn by_rows(&self, b: &Builder, buffers: &[V], begin: V, end: V) {
         let ty = b.computed(self.accumulator);
-        let (&length, outer) = self.shape.split_last().expect("what has rows has axes");
+        let (&length, outer) = self.shape.split_last().expect("results with rows have axes");
         let chunks = (length + CHUNK - 1) / CHUNK;
-        let scratch = b.scratch(CHUNK.min(length), ty);
-        // All rows of a matrix after each other, so that a piece of what they are multiplied with stays in the cache.
+        let scratch = b.alloca(CHUNK.min(length), ty);
+        // All rows of a matrix are computed for one chunk of columns, so that the chunk of the right operand stays in the cache.
         let split = outer.len().saturating_sub(1);
         let mut shape = outer.to_vec();
         shape.insert(split, chunks);
@@ -171,7 +180,7 @@ impl Sum {
     }
 }
 
-/// Strides of the axes that rows of a length are on.
+/// Returns the strides of the axes outside of rows of a length.
 fn strides_of_rows(outer: &[i64], length: i64) -> Vec<i64> {
     strides(outer).iter().map(|stride| stride * length).collect()
 }

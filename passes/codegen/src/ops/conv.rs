@@ -1,4 +1,4 @@
-//! Convolutions as plain loops, right for every shape and type.
+//! Convolutions as plain loops, for all shapes and types.
 
 mod deform;
 mod quantized;
@@ -9,7 +9,7 @@ mod transpose;
 use super::{
     Lower,
     blocks::{accumulator, grain},
-    window::{Slide, sliding},
+    window::{SlidingWindow, sliding},
 };
 use crate::{
     error::{Result, unsupported},
@@ -34,7 +34,7 @@ fn conv(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     convolve(cx, node, node.input(0)?, node.input(1)?, node.optional(2), node.output()?)
 }
 
-/// Convolves an image as a node's attributes say, with weights and a bias of the result's type.
+/// Adds the call of a convolution with the attributes of a node. The bias has the type of the result.
 fn convolve(cx: &mut Lowering<'_>, node: &Node, x: Id, w: Id, bias: Option<Id>, y: Id) -> Result<()> {
     let (image, weights, result) = (cx.shape(x).to_vec(), cx.shape(w).to_vec(), cx.shape(y).to_vec());
     if image.len() < 3 || weights.len() != image.len() {
@@ -51,10 +51,10 @@ fn convolve(cx: &mut Lowering<'_>, node: &Node, x: Id, w: Id, bias: Option<Id>, 
         return Ok(());
     }
     let work = weights[1..].iter().product::<i64>() * result[result.len() - 1];
-    let extent = Slide::extent(cx, &result);
+    let extent = SlidingWindow::extent(cx, &result);
     cx.call(extent, grain(work), &reads, &[y], |b, kernel| {
         let (x, w, y) = (kernel.buffers[0], kernel.buffers[1], kernel.buffers[reads.len()]);
-        let slide = Slide {
+        let slide = SlidingWindow {
             axes: &axes,
             lead: &result[..2],
             depth,

@@ -1,4 +1,4 @@
-//! Operators that compute each element from elements at the same place.
+//! Element-wise operators.
 
 mod activation;
 mod binary;
@@ -18,7 +18,7 @@ use crate::{
 pub(super) use cast::convert;
 use divi_onnx::{DType, Op};
 
-/// Fewer elements are not worth a thread.
+/// Minimal number of elements per thread.
 const GRAIN: i64 = 16 * 1024;
 
 pub(super) fn find(op: Op) -> Option<Lower> {
@@ -27,56 +27,56 @@ pub(super) fn find(op: Op) -> Option<Lower> {
     PARTS.iter().find_map(|part| part(op))
 }
 
-/// Whether comparing, dividing and widening elements ignores signs.
+/// Returns true if elements are compared, divided and extended as unsigned numbers.
 pub(super) fn is_unsigned(dtype: DType) -> bool {
     dtype == DType::Bool || dtype.is_unsigned_int()
 }
 
-/// Checks that there is arithmetic for all operands and results of a node.
+/// Checks that arithmetic is supported for the types of all operands and results of a node.
 pub(super) fn check_numbers(cx: &Lowering<'_>, node: &Node) -> Result<()> {
     let ids = node.inputs.iter().chain(&node.outputs).flatten();
     let mut dtypes = ids.map(|&id| cx.dtype(id));
     match dtypes.find(|dtype| !(dtype.is_float() || dtype.is_int() || *dtype == DType::Bool)) {
-        Some(dtype) => unsupported(format!("there is no arithmetic of {dtype}: insert a Cast to another type")),
+        Some(dtype) => unsupported(format!("arithmetic on {dtype} is not supported; insert a Cast to another type")),
         None => Ok(()),
     }
 }
 
-/// Computes each element of the result from those of the operands at its place, which are broadcast to it.
+/// Adds a call that computes each element of the result from the corresponding elements of the operands, which are broadcast to it.
 pub(crate) fn map(cx: &mut Lowering<'_>, operands: &[Id], result: Id, compute: impl FnOnce(&Builder, &[V]) -> V) {
     let shape = cx.shape(result).to_vec();
-    let operands: Vec<_> = operands.iter().map(|&id| Walk::broadcast(cx, id, cx.dtype(id), &shape)).collect();
-    let result = Walk::broadcast(cx, result, cx.dtype(result), &shape);
+    let operands: Vec<_> = operands.iter().map(|&id| StridedAccess::broadcast(cx, id, cx.dtype(id), &shape)).collect();
+    let result = StridedAccess::broadcast(cx, result, cx.dtype(result), &shape);
     nest(cx, &shape, &operands, &result, compute);
 }
 
-/// How loops go through the elements of a value.
-pub(super) struct Walk {
+/// Strided access to the elements of a value in a loop nest.
+pub(super) struct StridedAccess {
     pub(super) id: Id,
-    /// What its elements are taken for.
+    /// Type as which elements are loaded or stored.
     pub(super) dtype: DType,
-    /// The element that loops begin at.
+    /// Offset of the first element.
     pub(super) start: i64,
-    /// How far apart neighbours are, for each loop.
+    /// Stride for each loop.
     pub(super) strides: Vec<i64>,
 }
 
-impl Walk {
-    /// Through a value that is broadcast to a shape.
+impl StridedAccess {
+    /// Returns the access to a value that is broadcast to a shape.
     pub(super) fn broadcast(cx: &Lowering<'_>, id: Id, dtype: DType, shape: &[i64]) -> Self {
-        // Single elements may have more axes than the shape.
+        // A value with a single element may have a higher rank than the shape.
         let is_single = cx.count(id) == 1;
         let strides = if is_single { vec![0; shape.len()] } else { broadcast_strides(cx.shape(id), shape) };
         Self { id, dtype, start: 0, strides }
     }
 }
 
-/// Computes an element of the result from one of each operand for each place of a shape.
+/// Adds the call of a loop nest over a shape that computes an element of the result from one element of each operand.
 pub(super) fn nest(
     cx: &mut Lowering<'_>,
     shape: &[i64],
-    operands: &[Walk],
-    result: &Walk,
+    operands: &[StridedAccess],
+    result: &StridedAccess,
     compute: impl FnOnce(&Builder, &[V]) -> V,
 ) {
     let walks: Vec<_> = operands.iter().chain([result]).collect();
@@ -88,20 +88,21 @@ pub(super) fn nest(
         compute(b, &(0..operands.len()).map(load).collect::<Vec<_>>())
     };
     let lanes = cx.lanes() as i64;
-    let has_lines = cx.is_streamed(result.id) && has_lines(result, &shape, &strides[operands.len()], lanes);
-    let at_once = if has_lines { lanes } else { 1 };
+    let has_whole_vectors =
+        cx.is_streamed(result.id) && has_whole_vectors(result, &shape, &strides[operands.len()], lanes);
+    let at_once = if has_whole_vectors { lanes } else { 1 };
     shape.last_mut().into_iter().for_each(|size| *size /= at_once);
     let loops = Loops::over(cx, &shape);
     let grain = grain(result.dtype, loops.extent(), GRAIN / (loops.inner_count() * at_once).max(1));
     cx.call(loops.extent(), grain, &reads, &[result.id], |b, kernel| {
         let (buffers, target) = (kernel.buffers, kernel.buffers[operands.len()]);
         loops.emit(b, &kernel, |place| {
-            if !has_lines {
+            if !has_whole_vectors {
                 let value = compute(b, buffers, place);
                 return b.store(value, target, result.dtype, at(b, place, operands.len()));
             }
-            // Elements come together in a register, which is written as a whole.
-            let line = b.scratch(lanes, b.f32());
+            // Elements are collected on the stack and written as one vector.
+            let line = b.alloca(lanes, b.f32());
             let mut place = place.to_vec();
             let last = place.len() - 1;
             place[last] = b.times(place[last], lanes);
@@ -116,8 +117,8 @@ pub(super) fn nest(
     });
 }
 
-/// Whether what a walk writes is made of whole lines.
-fn has_lines(walk: &Walk, shape: &[i64], strides: &[i64], lanes: i64) -> bool {
+/// Returns true if the elements that a walk writes form whole aligned vectors.
+fn has_whole_vectors(walk: &StridedAccess, shape: &[i64], strides: &[i64], lanes: i64) -> bool {
     let (Some((&size, _)), Some((&step, others))) = (shape.split_last(), strides.split_last()) else { return false };
     let is_aligned = |number: &i64| number % lanes == 0;
     walk.dtype.bits() == 32
@@ -127,8 +128,8 @@ fn has_lines(walk: &Walk, shape: &[i64], strides: &[i64], lanes: i64) -> bool {
         && others.iter().all(is_aligned)
 }
 
-/// Loops over all places of a shape: the first axes are split over threads, the others are inside. A CPU's threads get whole
-/// rows, a GPU's single elements.
+/// Loop nest over a shape. The outer axes are distributed over threads, the inner ones are loops: a CPU thread gets slices of the first
+/// axis, a GPU thread single elements.
 pub(super) struct Loops {
     outer: Vec<i64>,
     inner: Vec<i64>,
@@ -149,7 +150,7 @@ impl Loops {
         self.inner.iter().product()
     }
 
-    /// The loops of a kernel: `body` gets a place's coordinates.
+    /// Emits the loops of a kernel: `body` gets the coordinates.
     pub(super) fn emit(&self, b: &Builder, kernel: &Signature<'_>, body: impl FnOnce(&[V])) {
         b.for_each(kernel.begin, kernel.end, 1, |number| {
             let outer = b.coordinates(number, &self.outer);
@@ -158,12 +159,13 @@ impl Loops {
     }
 }
 
-/// How many iterations are worth a thread: all of them where threads would share bytes.
+/// Returns the minimal number of iterations per thread: all of them if elements are narrower than a byte, so that threads do not share
+/// bytes.
 pub(super) fn grain(dtype: DType, extent: i64, iterations: i64) -> i64 {
     if dtype.bits() < 8 { extent } else { iterations.max(1) }
 }
 
-/// Fewer axes: those of size 1 go, and neighbours become one where all step through both as through one.
+/// Reduces the number of axes: drops those of size 1, and merges adjacent axes that are contiguous in all operands.
 pub(super) fn collapse(shape: &[i64], strides: Vec<Vec<i64>>) -> (Vec<i64>, Vec<Vec<i64>>) {
     let mut axes: Vec<(i64, Vec<i64>)> = vec![];
     for (axis, &size) in shape.iter().enumerate() {

@@ -2,9 +2,9 @@
 
 mod col2im;
 mod grid;
+mod non_max_suppression;
 mod regions;
 mod resize;
-mod suppress;
 #[cfg(test)]
 mod tests;
 mod weights;
@@ -21,7 +21,7 @@ pub(super) fn find(op: Op) -> Option<Lower> {
         Op::RoiAlign => regions::roi_align,
         Op::MaxRoiPool => regions::max_roi_pool,
         Op::Col2Im => col2im::col2im,
-        Op::NonMaxSuppression => suppress::non_max_suppression,
+        Op::NonMaxSuppression => non_max_suppression::non_max_suppression,
         _ => return None,
     })
 }

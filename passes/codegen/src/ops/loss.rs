@@ -1,11 +1,11 @@
-//! Losses: the scores of the classes that samples belong to.
+//! Loss functions of classification.
 
 use super::{
     Lower,
     blocks::{accumulator, grain, to_index},
 };
 use crate::{
-    emit::{Builder, V},
+    emit::{Builder, Math, V},
     error::{Result, unsupported},
     graph::{Id, Node},
     lowering::Lowering,
@@ -20,11 +20,11 @@ pub(super) fn find(op: Op) -> Option<Lower> {
     })
 }
 
-/// Scores as batch, classes and the places of samples in a batch.
+/// Returns the shape of scores as batch, classes, and the product of the other axes.
 fn dimensions(cx: &Lowering<'_>, scores: Id) -> Result<[i64; 3]> {
     match cx.shape(scores) {
         [batch, classes, rest @ ..] => Ok([*batch, *classes, rest.iter().product()]),
-        _ => unsupported("needs scores by sample and class"),
+        _ => unsupported("scores must have rank 2 or more"),
     }
 }
 
@@ -32,15 +32,15 @@ fn softmax_cross_entropy(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let scores = node.input(0)?;
     let [batch, classes, places] = dimensions(cx, scores)?;
     let dtype = cx.dtype(scores);
-    // What the loss is computed of keeps its precision, even if it is handed out as a shorter type.
+    // The loss is computed from unrounded logarithms, even if the optional result has half precision.
     let wide = accumulator(dtype);
-    let handed_out = node.result(1);
+    let log_result = node.result(1);
     let shape = cx.shape(scores).to_vec();
-    let logs = match handed_out {
+    let logs = match log_result {
         Some(id) if wide == dtype => id,
         _ => cx.temporary(wide, &shape),
     };
-    let copy = handed_out.filter(|&id| id != logs);
+    let copy = log_result.filter(|&id| id != logs);
     let writes: Vec<_> = [logs].into_iter().chain(copy).collect();
     cx.call(batch * places, grain(classes * 16), &[scores], &writes, |b, kernel| {
         let ty = b.computed(dtype);
@@ -53,7 +53,7 @@ fn softmax_cross_entropy(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
             let sum = b.fold_nest(&[classes], &[b.zero(ty)], |class, sum| {
                 vec![b.accumulate(sum[0], b.exp(b.sub(load(class[0]), most)))]
             })[0];
-            let base = b.add(most, b.math("log", &[sum]));
+            let base = b.add(most, b.math(Math::Log, sum));
             b.repeat(classes, |class| {
                 let value = b.sub(load(class), base);
                 b.store(value, kernel.buffers[1], wide, at(class));
@@ -74,7 +74,7 @@ fn negative_log_likelihood(cx: &mut Lowering<'_>, node: &Node, scores: Id) -> Re
     let (dtype, target_dtype, result) = (cx.dtype(scores), cx.dtype(targets), cx.dtype(y));
     let computed = accumulator(dtype);
     let reads: Vec<_> = [scores, targets].into_iter().chain(weights).collect();
-    // The loss of a sample and its weight.
+    // Emits the weighted loss of a sample, and its weight.
     let loss = |b: &Builder, buffers: &[V], sample: V| {
         let ty = b.computed(computed);
         let (number, place) = b.div_rem(sample, places);

@@ -1,11 +1,11 @@
-//! Matrix products and their kin, as plain loops.
+//! Matrix multiplication and related operators as plain loops.
 
 mod det;
 mod einsum;
 
 use super::{
     Lower,
-    blocks::{Factor, accumulator, contract, view},
+    blocks::{ContractionOperand, accumulator, contract, view},
     conv::{centered, requantize},
     elementwise::map,
 };
@@ -28,11 +28,11 @@ pub(super) fn find(op: Op) -> Option<Lower> {
     })
 }
 
-/// numpy's matrix product: a vector is a row on the left and a column on the right, all other axes are broadcast.
+/// Lowers NumPy's matrix multiplication: a vector is a row on the left and a column on the right; all other axes are broadcast.
 pub(super) fn multiply(cx: &mut Lowering<'_>, x: Id, y: Id, result: Id) -> Result<()> {
     let (mut left, mut right) = (cx.shape(x).to_vec(), cx.shape(y).to_vec());
     if left.is_empty() || right.is_empty() {
-        return unsupported("multiplies vectors and matrices, not scalars");
+        return unsupported("operands must have rank 1 or more");
     }
     if left.len() == 1 {
         left.insert(0, 1);
@@ -55,8 +55,16 @@ pub(super) fn multiply(cx: &mut Lowering<'_>, x: Id, y: Id, result: Id) -> Resul
     };
     let (rows, depth, columns) = (left_matrix[0], left_matrix[1], right_matrix[1]);
     let factors = [
-        Factor { id: x, steps: [steps(left_batch, left_matrix), vec![depth, 0]].concat(), depth_steps: vec![1] },
-        Factor { id: y, steps: [steps(right_batch, right_matrix), vec![0, 1]].concat(), depth_steps: vec![columns] },
+        ContractionOperand {
+            id: x,
+            steps: [steps(left_batch, left_matrix), vec![depth, 0]].concat(),
+            depth_steps: vec![1],
+        },
+        ContractionOperand {
+            id: y,
+            steps: [steps(right_batch, right_matrix), vec![0, 1]].concat(),
+            depth_steps: vec![columns],
+        },
     ];
     let shape = [batch, vec![rows, columns]].concat();
     contract(cx, &factors, &shape, &[depth], result);
@@ -67,16 +75,16 @@ fn gemm(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let (x, y, result) = (node.input(0)?, node.input(1)?, node.output()?);
     let attributes = node.attributes();
     let (alpha, beta) = (attributes.float("alpha")?.unwrap_or(1.0), attributes.float("beta")?.unwrap_or(1.0));
-    let turned = |id: Id, flag: &str| -> Result<[i64; 2]> {
+    let steps_of = |id: Id, flag: &str| -> Result<[i64; 2]> {
         let steps = strides(cx.shape(id));
         Ok(if attributes.flag(flag, false)? { [steps[1], steps[0]] } else { [steps[0], steps[1]] })
     };
-    let (x_steps, y_steps) = (turned(x, "transA")?, turned(y, "transB")?);
+    let (x_steps, y_steps) = (steps_of(x, "transA")?, steps_of(y, "transB")?);
     let depth = cx.shape(x)[usize::from(!attributes.flag("transA", false)?)];
     let shape = cx.shape(result).to_vec();
     let factors = [
-        Factor { id: x, steps: vec![x_steps[0], 0], depth_steps: vec![x_steps[1]] },
-        Factor { id: y, steps: vec![0, y_steps[1]], depth_steps: vec![y_steps[0]] },
+        ContractionOperand { id: x, steps: vec![x_steps[0], 0], depth_steps: vec![x_steps[1]] },
+        ContractionOperand { id: y, steps: vec![0, y_steps[1]], depth_steps: vec![y_steps[0]] },
     ];
     let addend = node.optional(2).filter(|_| beta != 0.0);
     if alpha == 1.0 && addend.is_none() {
@@ -88,7 +96,7 @@ fn gemm(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     contract(cx, &factors, &shape, &[depth], products);
     let operands: Vec<_> = [products].into_iter().chain(addend).collect();
     map(cx, &operands, result, |b, values| {
-        // Of integers, the factors are floating-point numbers nevertheless.
+        // Alpha and beta are floating-point numbers also for integer matrices.
         let scaled = |value, by: f32| match by {
             1.0 => value,
             _ if dtype.is_float() => b.mul(value, b.float(by.into(), b.type_of(value))),
@@ -104,7 +112,7 @@ fn gemm(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     Ok(())
 }
 
-/// A zero point or scale for each row of a matrix, or for each column: a vector gets the axis that makes it one.
+/// Returns a view of a scale or zero point, a scalar or one element per row, that broadcasts to the matrix `of`.
 fn by_row(cx: &mut Lowering<'_>, id: Id, of: Id) -> Id {
     match *cx.shape(id) {
         [count] if count > 1 && cx.shape(of).len() > 1 => view(cx, id, &[count, 1]),
@@ -113,6 +121,7 @@ fn by_row(cx: &mut Lowering<'_>, id: Id, of: Id) -> Id {
     }
 }
 
+/// Returns a view of a scale or zero point, a scalar or one element per column, that broadcasts to a matrix.
 fn by_column(cx: &mut Lowering<'_>, id: Id) -> Id {
     if *cx.shape(id) == [1] { view(cx, id, &[]) } else { id }
 }

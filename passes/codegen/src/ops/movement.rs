@@ -1,19 +1,19 @@
-//! Operators that move elements, and compute nothing.
+//! Operators that move elements without arithmetic.
 
-mod arrange;
-mod cut;
+mod compress;
+mod concat;
 mod gather;
 mod generate;
 mod pad;
 mod scatter;
-mod select;
+mod slice;
 #[cfg(test)]
 mod tests;
 mod transpose;
 
 use super::{
     Lower,
-    elementwise::{Loops, Walk, nest},
+    elementwise::{Loops, StridedAccess, nest},
 };
 use crate::{
     emit::{Builder, V},
@@ -24,24 +24,24 @@ use crate::{
 use divi_onnx::{DType, Op};
 use divi_runtime::prepare::Expression;
 
-/// Fewer bytes are not worth a thread.
+/// Minimal number of bytes per thread.
 const GRAIN: i64 = 64 * 1024;
 
 pub(super) fn find(op: Op) -> Option<Lower> {
     const PARTS: &[fn(Op) -> Option<Lower>] = &[
-        arrange::find,
-        cut::find,
+        concat::find,
+        slice::find,
         gather::find,
         generate::find,
         pad::find,
         scatter::find,
-        select::find,
+        compress::find,
         transpose::find,
     ];
     PARTS.iter().find_map(|part| part(op))
 }
 
-/// The type as which elements are moved: integers of their width, which no conversion touches.
+/// Returns the unsigned integer type of the same width, as which elements are copied without conversion.
 pub(super) fn raw(dtype: DType) -> Result<DType> {
     Ok(match dtype.bits() {
         2 => DType::U2,
@@ -50,7 +50,7 @@ pub(super) fn raw(dtype: DType) -> Result<DType> {
         16 => DType::U16,
         32 => DType::U32,
         64 => DType::U64,
-        _ => return unsupported(format!("there is no code that moves elements of {dtype}")),
+        _ => return unsupported(format!("elements of type {dtype} are not supported")),
     })
 }
 
@@ -66,20 +66,20 @@ fn copy(cx: &mut Lowering<'_>, from: Id, to: Id) {
 }
 
 impl Lowering<'_> {
-    /// Makes a value be written into a part of another one, from a byte on, or copies it there if it lies elsewhere already.
-    pub(crate) fn place_part(&mut self, part: Id, whole: Id, first: u64, node_count: usize) {
-        if self.try_place_part(part, whole, first, node_count) {
+    /// Places a value at an offset in bytes inside another value, or copies it there if it cannot be placed.
+    pub(crate) fn place_or_copy_subview(&mut self, part: Id, whole: Id, first: u64, node_count: usize) {
+        if self.try_place_subview(part, whole, first, node_count) {
             return;
         }
         let (dtype, shape) = (self.dtype(part), self.shape(part).to_vec());
-        let place = self.temporary(dtype, &shape);
-        self.place_in_part(place, whole, first);
-        copy(self, part, place);
+        let target = self.temporary(dtype, &shape);
+        self.place_subview(target, whole, first);
+        copy(self, part, target);
     }
 }
 
-/// As [`copy`], to where nothing of the stage reads it again.
-pub(crate) fn copy_out(cx: &mut Lowering<'_>, from: Id, to: Id) {
+/// As [`copy`], to an output of the stage; with non-temporal stores if they are requested.
+pub(crate) fn copy_to_output(cx: &mut Lowering<'_>, from: Id, to: Id) {
     let (bytes, lanes) = (byte_len(cx, from), cx.lanes() as i64);
     let line = lanes * 4;
     if !cx.is_streamed(to) || bytes % line != 0 {
@@ -97,7 +97,7 @@ fn byte_len(cx: &Lowering<'_>, id: Id) -> i64 {
     cx.dtype(id).byte_len(cx.count(id) as u64).expect("tensors fit into memory") as i64
 }
 
-/// A part of a value: where it begins, and how far apart its elements are on each axis.
+/// Strided part of a value: offset of its first element, and stride along each axis.
 struct Part {
     id: Id,
     start: i64,
@@ -105,27 +105,28 @@ struct Part {
 }
 
 impl Part {
-    /// All of a value.
+    /// Returns the whole value.
     fn whole(cx: &Lowering<'_>, id: Id) -> Self {
         Self { id, start: 0, strides: strides(cx.shape(id)) }
     }
 }
 
-/// Copies elements from one part to another, both of this shape.
+/// Copies elements from one part to another of the same shape.
 fn copy_part(cx: &mut Lowering<'_>, shape: &[i64], from: Part, to: Part) -> Result<()> {
     let dtype = raw(cx.dtype(to.id))?;
-    let walk = |Part { id, start, strides }| Walk { id, dtype, start, strides };
+    let walk = |Part { id, start, strides }| StridedAccess { id, dtype, start, strides };
     nest(cx, shape, &[walk(from)], &walk(to), |_, values| values[0]);
     Ok(())
 }
 
-/// Integers that kernels look up, known when code is generated.
+/// Returns a constant table of integers.
 pub(super) fn table(cx: &mut Lowering<'_>, values: &[i64]) -> Id {
     let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
     cx.constant(DType::I64, &[values.len() as i64], Expression::bytes(&bytes))
 }
 
-/// Copies elements that tables tell: on each axis of the result, the table has the offset of every place in the operand.
+/// Copies elements by tables: for each axis of the result, a table maps an index to an offset in the operand. The offsets of all axes are
+/// added.
 pub(super) fn copy_by_tables(cx: &mut Lowering<'_>, from: Id, to: Id, tables: &[Vec<i64>]) -> Result<()> {
     let dtype = raw(cx.dtype(to))?;
     let shape = cx.shape(to).to_vec();
@@ -153,12 +154,12 @@ pub(super) fn copy_by_tables(cx: &mut Lowering<'_>, from: Id, to: Id, tables: &[
     Ok(())
 }
 
-/// An index of 32 or 64 bits as it is computed with.
+/// Loads an index of 32 or 64 bits as `i64`.
 fn load_index(b: &Builder, pointer: V, dtype: DType, at: V) -> V {
     b.resize(b.load(pointer, dtype, at), b.i64(), false)
 }
 
-/// Sizes before, at and behind an axis.
-pub(super) fn around(shape: &[i64], axis: usize) -> (i64, i64, i64) {
+/// Returns the product of the sizes before an axis, the size of the axis, and the product of the sizes after it.
+pub(super) fn sizes_around(shape: &[i64], axis: usize) -> (i64, i64, i64) {
     (shape[..axis].iter().product(), shape[axis], shape[axis + 1..].iter().product())
 }

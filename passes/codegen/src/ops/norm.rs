@@ -1,4 +1,4 @@
-//! Normalizations: statistics of parts of a tensor, and what its elements are relative to them.
+//! Normalizations: computes statistics of parts of a tensor, then scales its elements.
 
 mod statistics;
 
@@ -40,7 +40,7 @@ fn epsilon(node: &Node) -> Result<f64> {
     Ok(node.attributes().float("epsilon")?.unwrap_or(1e-5).into())
 }
 
-/// `(x - mean) / sqrt(variance + epsilon) * scale + bias`; all operands are broadcast to the data.
+/// Adds a call that computes `(x - mean) / sqrt(variance + epsilon) * scale + bias`; all operands are broadcast to `x`.
 fn normalize(cx: &mut Lowering<'_>, x: Id, [mean, variance]: [Id; 2], affine: [Option<Id>; 2], epsilon: f64, y: Id) {
     let operands: Vec<_> = [x, mean, variance].into_iter().chain(affine.into_iter().flatten()).collect();
     let dtypes: Vec<_> = operands.iter().map(|&id| cx.dtype(id)).collect();
@@ -64,13 +64,13 @@ fn normalize(cx: &mut Lowering<'_>, x: Id, [mean, variance]: [Id; 2], affine: [O
     });
 }
 
-/// `1 / sqrt(variance + epsilon)`
+/// Returns `1 / sqrt(variance + epsilon)`.
 fn inverse_deviation(b: &Builder, variance: V, epsilon: f64) -> V {
     let ty = b.type_of(variance);
     b.div(b.float(1.0, ty), b.sqrt(b.add(variance, b.float(epsilon, ty))), false)
 }
 
-/// A vector with an element for each channel, as a tensor that broadcasts to one of batch, channels and others.
+/// Returns a view of a vector with one element per channel that broadcasts along axis 1 of a tensor of this rank.
 fn by_channel(cx: &mut Lowering<'_>, id: Id, rank: usize) -> Id {
     let mut shape = vec![1; rank.saturating_sub(1)];
     if let Some(first) = shape.first_mut() {
@@ -98,7 +98,7 @@ fn batch_normalization(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
             map(cx, &[running, statistics], result, |b, values| {
                 let ty = b.computed(now);
                 let before = b.mul(to_float(b, values[0], dtype, ty), b.float(momentum.into(), ty));
-                // As 32-bit arithmetic has it, whose rounding shows.
+                // Computed in `f32`, whose rounding is visible in the result.
                 let rest = f64::from(1.0 - momentum);
                 b.resize_float(b.add(before, b.mul(values[1], b.float(rest, ty))), b.computed(stored))
             });
@@ -140,7 +140,7 @@ fn group_normalization(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     Ok(())
 }
 
-/// The axes from the attribute 'axis' on.
+/// Returns the axes from the attribute 'axis' on.
 fn last_axes(cx: &Lowering<'_>, node: &Node) -> Result<Vec<usize>> {
     let rank = cx.shape(node.input(0)?).len();
     Ok((normalize_axis(node.attributes().int_or("axis", -1)?, rank)?..rank).collect())
@@ -161,7 +161,7 @@ fn layer_normalization(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     Ok(())
 }
 
-/// Stores floating-point numbers, or what is made of them, as another type.
+/// Adds a call that applies a function to floating-point numbers and stores the results as another type.
 fn store_as(cx: &mut Lowering<'_>, from: Id, to: Id, compute: impl FnOnce(&Builder, V) -> V) {
     let dtype = cx.dtype(to);
     map(cx, &[from], to, |b, values| b.resize_float(compute(b, values[0]), b.computed(dtype)));
@@ -171,7 +171,7 @@ fn rms_normalization(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     scale_by_root_mean_square(cx, node, None)
 }
 
-/// onnx-mlir's form: with a bias, and the inverse deviation as a second result.
+/// Lowers onnx-mlir's form, with a bias, and the inverse deviation as second result.
 fn rms_layer_normalization(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     scale_by_root_mean_square(cx, node, node.optional(2))
 }
@@ -198,7 +198,7 @@ fn scale_by_root_mean_square(cx: &mut Lowering<'_>, node: &Node, bias: Option<Id
 }
 
 fn mean_variance_normalization(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
-    /// What the operator's definition adds to the deviation.
+    /// Number that the definition of the operator adds to the standard deviation.
     const EPSILON: f64 = 1e-9;
     let (x, y) = (node.input(0)?, node.output()?);
     let axes = normalize_axes(node.attributes().ints("axes")?.unwrap_or(&[0, 2, 3]), cx.shape(x).len())?;
@@ -226,7 +226,7 @@ fn lp_normalization(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     Ok(())
 }
 
-/// Each element relative to its neighbours in other channels.
+/// Lowers LRN: divides each element by a power of the mean square over neighboring channels.
 fn lrn(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let (x, y) = (node.input(0)?, node.output()?);
     let attributes = node.attributes();
@@ -245,14 +245,14 @@ fn lrn(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
             let last = b.min(b.plus(channel, after + 1), b.index(channels), false);
             let origin = b.times(b.sub(row, channel), plane);
             b.repeat(plane, |i| {
-                let sum = b.for_with(first, last, 1, &[b.zero(ty)], |channel, sum| {
+                let sum = b.for_loop_carried(first, last, 1, &[b.zero(ty)], |channel, sum| {
                     let at = b.add(b.add(origin, b.times(channel, plane)), i);
                     let value = b.load(kernel.buffers[0], dtype, at);
                     vec![b.accumulate(sum[0], b.mul(value, value))]
                 })[0];
                 let base = b.add(b.float(bias, ty), b.mul(b.float(alpha / size as f64, ty), sum));
                 let at = b.add(b.times(row, plane), i);
-                let power = b.math("powf", &[base, b.float(beta, ty)]);
+                let power = b.powf(base, b.float(beta, ty));
                 b.store(b.div(b.load(kernel.buffers[0], dtype, at), power, false), kernel.buffers[1], dtype, at);
             });
         });

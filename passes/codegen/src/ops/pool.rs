@@ -1,4 +1,4 @@
-//! Pooling and its inverse.
+//! Pooling and unpooling as plain loops.
 
 mod global;
 mod max;
@@ -6,7 +6,7 @@ mod max;
 use super::{
     Lower,
     blocks::{accumulator, grain},
-    window::{Axis, Slide, sliding},
+    window::{Axis, SlidingWindow, sliding},
 };
 use crate::{
     emit::{Builder, V},
@@ -45,13 +45,13 @@ fn axes(cx: &Lowering<'_>, node: &Node) -> Result<Vec<Axis>> {
 /// Initial value of each window.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Start {
-    /// The neutral element.
+    /// Neutral element of the reduction.
     Neutral,
-    /// The window's first element on the image; the neutral element where it has none.
+    /// First element of the window inside the image; the neutral element if there is none.
     First,
 }
 
-/// Pools each window: elements are combined from an initial value on, and the outcome is finished by its coordinates.
+/// Adds a call that reduces each window from an initial value on. `finish` gets the position of the window and the result of the reduction.
 fn pool(
     cx: &mut Lowering<'_>,
     node: &Node,
@@ -69,11 +69,11 @@ fn pool(
         return Ok(());
     }
     let kernel_count: i64 = axes.iter().map(|axis| axis.kernel).product();
-    let extent = Slide::extent(cx, &result);
+    let extent = SlidingWindow::extent(cx, &result);
     cx.call(extent, grain(kernel_count * result[result.len() - 1]), &[x], &[y], |b, kernel| {
         let neutral = neutral(b);
         let load = |offset| b.load(kernel.buffers[0], dtype, offset);
-        let slide = Slide {
+        let slide = SlidingWindow {
             axes: &axes,
             lead: &result[..2],
             depth: 1,
@@ -81,10 +81,10 @@ fn pool(
             start: &|place| match start {
                 Start::Neutral => neutral,
                 Start::First => {
-                    let (offset, is_there) = first_element(b, &axes, place, &x_steps);
-                    is_there.map_or_else(
+                    let (offset, exists) = first_element(b, &axes, place, &x_steps);
+                    exists.map_or_else(
                         || load(offset),
-                        |is_there| b.select(is_there, load(b.select(is_there, offset, b.index(0))), neutral),
+                        |exists| b.select(exists, load(b.select(exists, offset, b.index(0))), neutral),
                     )
                 }
             },
@@ -101,11 +101,11 @@ fn pool(
     Ok(())
 }
 
-/// Offset of the first element on the image of the window at a place (batch, channel, positions), and the condition that there
-/// is one, unless there always is.
+/// Returns the offset of the first element inside the image of the window at a place (batch, channel, positions), and the condition that it
+/// exists; `None` if it always does.
 fn first_element(b: &Builder, axes: &[Axis], place: &[V], steps: &[i64]) -> (V, Option<V>) {
     let mut at = place[..2].to_vec();
-    let mut is_there = None;
+    let mut exists = None;
     for (axis, &position) in axes.iter().zip(&place[2..]) {
         if axis.is_inside() {
             at.push(axis.place(b, position, b.index(0)));
@@ -113,13 +113,13 @@ fn first_element(b: &Builder, axes: &[Axis], place: &[V], steps: &[i64]) -> (V, 
         }
         let (first, last) = axis.elements(b, position, 0, axis.image);
         let has_some = b.less(first, last);
-        is_there = Some(is_there.map_or(has_some, |all| b.and(all, has_some)));
+        exists = Some(exists.map_or(has_some, |all| b.and(all, has_some)));
         at.push(axis.place(b, position, first));
     }
-    (b.offset(&at, steps), is_there)
+    (b.offset(&at, steps), exists)
 }
 
-/// The padding counts where the node says so, but never what is beyond it, as the last window may be.
+/// Lowers AveragePool. The divisor includes padding if 'count_include_pad' is set, but never elements beyond it in the last window.
 fn average_pool(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let counts_padding = node.attributes().flag("count_include_pad", false)?;
     let sum = accumulator(cx.dtype(node.input(0)?));
@@ -155,21 +155,21 @@ fn lp_pool(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     )
 }
 
-/// `|value| ^ p`
+/// Returns `|value|^p`.
 fn power(b: &Builder, value: V, p: i64) -> V {
     match p {
         1 => b.abs(value),
         2 => b.mul(value, value),
-        _ => b.math("powf", &[b.abs(value), b.float(p as f64, b.type_of(value))]),
+        _ => b.powf(b.abs(value), b.float(p as f64, b.type_of(value))),
     }
 }
 
-/// The p-th root.
+/// Returns the p-th root.
 fn root(b: &Builder, value: V, p: i64) -> V {
     match p {
         1 => value,
         2 => b.sqrt(value),
-        _ => b.math("powf", &[value, b.float(1.0 / p as f64, b.type_of(value))]),
+        _ => b.powf(value, b.float(1.0 / p as f64, b.type_of(value))),
     }
 }
 

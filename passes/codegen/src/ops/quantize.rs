@@ -1,4 +1,4 @@
-//! Quantization and back.
+//! Quantization and dequantization.
 
 use super::{
     Lower,
@@ -22,8 +22,8 @@ pub(super) fn find(op: Op) -> Option<Lower> {
     })
 }
 
-/// A whole floating-point number as an integer of a type, the nearest one where it does not fit. Not-a-number is the least one, as
-/// for ONNX Runtime and ONNX's reference.
+/// Converts an integral floating-point number to an integer with saturation. NaN becomes the smallest one, as in ONNX Runtime and ONNX's
+/// reference.
 pub(super) fn saturate(b: &Builder, value: V, dtype: DType) -> V {
     let ty = b.type_of(value);
     let bits = dtype.bits() as i32;
@@ -36,26 +36,26 @@ pub(super) fn saturate(b: &Builder, value: V, dtype: DType) -> V {
     b.resize(b.float_to_int(clamped, b.int(32), false), computed_integer(b, dtype), true)
 }
 
-/// The type that integers are computed with; those below a byte as bytes.
+/// Returns the compute type of integers; at least 8 bits.
 fn computed_integer(b: &Builder, dtype: DType) -> Type {
     b.int((dtype.bits() as u32).max(8))
 }
 
-/// Quantized numbers are integers of at most 32 bits, or floating-point numbers of at most 8.
+/// Checks that a type of quantized numbers is supported: integers of at most 32 bits, or floating-point numbers of at most 8.
 fn check(dtype: DType) -> Result<()> {
     if dtype.is_int() && dtype.bits() <= 32 || Builder::is_small_float(dtype) {
         return Ok(());
     }
-    unsupported(format!("there is no code for quantized numbers of {dtype}: use int8 or uint8"))
+    unsupported(format!("quantized numbers of type {dtype} are not supported; use int8 or uint8"))
 }
 
-/// Operands and result under shapes that broadcast: what shares a scale becomes axes of its own.
+/// Shapes of data and parameter (scale or zero point) under which the parameter broadcasts: a blocked axis is split in two.
 struct Shared {
     shape: Vec<i64>,
     parameter: Vec<i64>,
 }
 
-/// How a scale or zero point is spread over the data: over all of them, along an axis, or by blocks of an axis.
+/// Returns the shapes under which a scale or zero point broadcasts: per tensor, per axis, or per block of an axis.
 fn shared(cx: &Lowering<'_>, node: &Node, x: Id, parameter: Id) -> Result<Shared> {
     let shape = cx.shape(x).to_vec();
     if cx.count(parameter) == 1 {
@@ -74,8 +74,8 @@ fn shared(cx: &Lowering<'_>, node: &Node, x: Id, parameter: Id) -> Result<Shared
     Ok(Shared { parameter: split([blocks, 1]), shape: split([blocks, block]) })
 }
 
-/// The scale and the zero point as tensors that broadcast to the data, and the shape of the data for that. The zero point of
-/// floating-point numbers is 0, and left out.
+/// Returns the shape of the data, and views of scale and zero point that broadcast to it. The zero point of floating-point numbers is 0
+/// and omitted.
 fn parameters(cx: &mut Lowering<'_>, node: &Node, is_float: bool) -> Result<(Vec<i64>, Vec<Id>)> {
     let x = node.input(0)?;
     let ids: Vec<_> = [node.input(1)?].into_iter().chain(node.optional(2).filter(|_| !is_float)).collect();
@@ -98,13 +98,13 @@ fn parameters(cx: &mut Lowering<'_>, node: &Node, is_float: bool) -> Result<(Vec
     Ok((shape, views))
 }
 
-/// Each element of an axis `block` times, as many as the shape has: the last block may be shorter.
+/// Repeats each element of an axis `block` times, up to the size of the axis: the last block may be partial.
 fn repeated(cx: &mut Lowering<'_>, id: Id, shape: &[i64], axis: usize, block: i64) -> Id {
     let dtype = cx.dtype(id);
     let result = cx.temporary(dtype, shape);
     let from = strides(cx.shape(id));
     let to = strides(shape);
-    // Threads must not share a byte.
+    // Threads must not share bytes.
     let grain = if dtype.bits() < 8 { shape[0] } else { grain(shape[1..].iter().product()) };
     cx.call(shape[0], grain, &[id], &[result], |b, kernel| {
         b.for_each(kernel.begin, kernel.end, 1, |first| {
@@ -136,7 +136,7 @@ fn quantize_linear(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
         let quotient = b.div(to_float(b, values[0], dtype, ty), to_float(b, values[1], scale_dtype, ty), false);
         if Builder::is_small_float(result) {
             let quotient = b.resize_float(quotient, b.f32());
-            // Adding the zero point of 0 makes a zero of a negative zero.
+            // Adding the zero point 0 turns negative zero into zero.
             let sum = if adds_zero { b.add(quotient, b.zero(b.f32())) } else { quotient };
             return b.encode_small_float(sum, result, saturates);
         }
@@ -161,7 +161,7 @@ fn dequantize_linear(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
         if Builder::is_small_float(dtype) {
             return b.mul(b.resize_float(b.decode_small_float(values[0], dtype), ty), scale);
         }
-        // The difference of two integers of 16 bits needs more.
+        // The difference of two 16-bit integers needs more than 16 bits.
         let wide = |value| b.resize(value, b.int(32), dtype.is_unsigned_int());
         let value = values.get(2).map_or(wide(values[0]), |&zero| b.sub(wide(values[0]), wide(zero)));
         b.mul(b.int_to_float(value, ty, false), scale)
@@ -169,7 +169,7 @@ fn dequantize_linear(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     Ok(())
 }
 
-/// To `uint8`, with a scale and a zero point that all elements and 0 fit into.
+/// Lowers quantization to `uint8` with a scale and zero point whose range covers all elements and 0.
 fn dynamic_quantize_linear(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let (x, y) = (node.input(0)?, node.output()?);
     let dtype = cx.dtype(x);
@@ -186,7 +186,7 @@ fn dynamic_quantize_linear(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
         let width = b.sub(range[1], range[0]);
         let is_flat = b.equal(width, float(0.0));
         let scale = b.div(b.select(is_flat, float(1.0), width), float(255.0), false);
-        // Clamped before it is rounded: not-a-number is 255, as for ONNX Runtime and ONNX's reference.
+        // Clamped before rounding: NaN becomes 255, as in ONNX Runtime and ONNX's reference.
         let zero_point = b.div(b.neg(range[0]), scale, false);
         let zero_point = b.select(b.less(zero_point, float(255.0)), zero_point, float(255.0));
         let zero_point = b.round_even(zero_point);

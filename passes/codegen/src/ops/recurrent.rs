@@ -1,12 +1,12 @@
-//! Recurrent layers. What a layer makes of its input is one matrix product for all steps; then each sequence of the batch goes
-//! through its steps by itself.
+//! Recurrent layers. The input projection is one matrix multiplication for all steps; then the steps run in order, parallel over the
+//! sequences of the batch.
 
 mod activation;
 mod step;
 
 use super::{
     Lower,
-    blocks::{Factor, accumulator, contract, grain, to_index},
+    blocks::{ContractionOperand, accumulator, contract, grain, to_index},
 };
 use crate::{
     emit::{Builder, Signature, V},
@@ -45,16 +45,16 @@ struct Layer {
     batch: i64,
     hidden: i64,
     dtype: DType,
-    /// What is computed with, and what states and gates are kept as.
+    /// Type of computations, states and gates.
     computed: DType,
     lengths: DType,
     activations: Vec<Activation>,
     clip: Option<f32>,
 }
 
-/// Where things are among the kernel's buffers; what is absent is `None`.
+/// Indices of the kernel's buffers; `None` if a value is omitted.
 #[derive(Default)]
-struct Places {
+struct Buffers {
     ids: Vec<Id>,
     input: usize,
     recurrence: usize,
@@ -68,7 +68,7 @@ struct Places {
     scratch: [usize; 3],
 }
 
-impl Places {
+impl Buffers {
     fn add(&mut self, id: Id) -> usize {
         self.ids.push(id);
         self.ids.len() - 1
@@ -83,7 +83,7 @@ fn lower(cx: &mut Lowering<'_>, node: &Node, cell: Cell) -> Result<()> {
     let (x, w, r) = (node.input(0)?, node.input(1)?, node.input(2)?);
     let is_batch_first = node.attributes().int_or("layout", 0)? == 1;
     let (&[first, second, width], &[directions, gates, hidden]) = (cx.shape(x), cx.shape(r)) else {
-        return unsupported("needs steps of a batch, and weights by direction");
+        return unsupported("the input and the recurrence weights must have rank 3");
     };
     let (steps, batch) = if is_batch_first { (second, first) } else { (first, second) };
     let x_steps = strides(cx.shape(x));
@@ -92,8 +92,8 @@ fn lower(cx: &mut Lowering<'_>, node: &Node, cell: Cell) -> Result<()> {
     let (dtype, computed) = (cx.dtype(x), accumulator(cx.dtype(x)));
     let input = cx.temporary(computed, &[directions, steps, batch, gates]);
     let factors = [
-        Factor { id: x, steps: vec![0, step_of_time, step_of_batch, 0], depth_steps: vec![1] },
-        Factor { id: w, steps: vec![gates * width, 0, 0, width], depth_steps: vec![1] },
+        ContractionOperand { id: x, steps: vec![0, step_of_time, step_of_batch, 0], depth_steps: vec![1] },
+        ContractionOperand { id: w, steps: vec![gates * width, 0, 0, width], depth_steps: vec![1] },
     ];
     contract(cx, &factors, &[directions, steps, batch, gates], &[width], input);
 
@@ -115,7 +115,7 @@ fn lower(cx: &mut Lowering<'_>, node: &Node, cell: Cell) -> Result<()> {
             activations,
             clip: node.attributes().float("clip")?,
         };
-        let mut places = Places::default();
+        let mut places = Buffers::default();
         places.input = places.add(input);
         places.recurrence = places.add(r);
         places.bias = places.maybe(node.optional(3));
@@ -137,7 +137,7 @@ fn lower(cx: &mut Lowering<'_>, node: &Node, cell: Cell) -> Result<()> {
 }
 
 impl Layer {
-    /// The offset of a sequence's state among those of all directions and of the batch.
+    /// Returns the offset of a sequence's state in the state operands and results.
     fn state(&self, b: &Builder, sequence: V) -> V {
         let number = if self.is_batch_first {
             b.plus(b.times(sequence, self.directions), self.direction)
@@ -147,7 +147,7 @@ impl Layer {
         b.times(number, self.hidden)
     }
 
-    /// The offset of a step's result.
+    /// Returns the offset of a step in the first result.
     fn result(&self, b: &Builder, step: V, sequence: V) -> V {
         let number = if self.is_batch_first {
             let row = b.add(b.times(sequence, self.steps), step);
@@ -159,7 +159,7 @@ impl Layer {
         b.times(number, self.hidden)
     }
 
-    fn emit(&self, b: &Builder, places: &Places, kernel: Signature<'_>) {
+    fn emit(&self, b: &Builder, places: &Buffers, kernel: Signature<'_>) {
         let ty = b.computed(self.computed);
         let buffers = kernel.buffers;
         b.for_each(kernel.begin, kernel.end, 1, |sequence| {
@@ -178,7 +178,7 @@ impl Layer {
             let length = places.lengths.map_or(steps, |lengths| {
                 let length = to_index(b, b.load(buffers[lengths], self.lengths, sequence), self.lengths);
                 let is_outside = b.compare(crate::emit::Compare::Greater, length, steps, true);
-                b.fail_when(is_outside, Status::BadValue);
+                b.fail_if(is_outside, Status::BadValue);
                 b.select(is_outside, steps, length)
             });
             b.for_each(b.index(0), length, 1, |number| {
@@ -190,7 +190,7 @@ impl Layer {
                 }
             });
             if let Some(all) = places.all {
-                // What is beyond a sequence's end is 0.
+                // Results beyond the end of a sequence are 0.
                 b.for_each(length, steps, 1, |step| {
                     let target = self.result(b, step, sequence);
                     b.repeat(self.hidden, |j| b.store(b.zero(ty), buffers[all], self.dtype, b.add(target, j)));

@@ -1,4 +1,4 @@
-//! Operators that fold axes into one element, or go along one.
+//! Reductions and scans.
 
 mod extremum;
 mod fold;
@@ -13,7 +13,7 @@ use super::{
     elementwise::{check_numbers, convert, is_unsigned},
 };
 use crate::{
-    emit::{Builder, V},
+    emit::{Builder, Math, V},
     error::Result,
     graph::{Id, Node},
     lowering::Lowering,
@@ -28,8 +28,8 @@ pub(super) fn find(op: Op) -> Option<Lower> {
         }
         Op::ReduceMean => mean,
         Op::ReduceProd => |cx, node| reduce(cx, node, accumulated, 1.0, |b, _, all, x| b.mul(all, x), |_, _, x| x),
-        Op::ReduceMax | Op::ReduceMaxV18 => |cx, node| bound(cx, node, true),
-        Op::ReduceMin | Op::ReduceMinV18 => |cx, node| bound(cx, node, false),
+        Op::ReduceMax | Op::ReduceMaxV18 => |cx, node| extremum(cx, node, true),
+        Op::ReduceMin | Op::ReduceMinV18 => |cx, node| extremum(cx, node, false),
         Op::ReduceL1 => |cx, node| {
             let step = |b: &Builder, dtype, sum, x| b.accumulate(sum, if is_unsigned(dtype) { x } else { b.abs(x) });
             reduce(cx, node, accumulated, 0.0, step, |_, _, x| x)
@@ -41,7 +41,7 @@ pub(super) fn find(op: Op) -> Option<Lower> {
             |cx, node| reduce(cx, node, accumulated, 0.0, |b, _, sum, x| b.accumulate(sum, b.mul(x, x)), |_, _, x| x)
         }
         Op::ReduceLogSum => {
-            |cx, node| reduce(cx, node, real, 0.0, |b, _, sum, x| b.accumulate(sum, x), |b, _, x| b.math("log", &[x]))
+            |cx, node| reduce(cx, node, real, 0.0, |b, _, sum, x| b.accumulate(sum, x), |b, _, x| b.math(Math::Log, x))
         }
         Op::ReduceLogSumExp => log_sum_exp,
         Op::ArgMax => |cx, node| extremum::arg(cx, node, true),
@@ -56,17 +56,17 @@ pub(super) fn find(op: Op) -> Option<Lower> {
     })
 }
 
-/// The type in which elements are folded, as it is kept in memory.
+/// Returns the type of the accumulator of a reduction.
 fn accumulated(dtype: DType) -> DType {
     if matches!(dtype, DType::F16 | DType::BF16) { DType::F32 } else { dtype }
 }
 
-/// As [`accumulated`], for functions that have no integers as results.
+/// As [`accumulated`], for functions with real results; `double` for integers.
 fn real(dtype: DType) -> DType {
     if dtype.is_float() { accumulated(dtype) } else { DType::F64 }
 }
 
-/// Which axes of its operand a node folds.
+/// Returns the axes that a node reduces.
 fn folded_axes(cx: &Lowering<'_>, node: &Node) -> Result<Vec<usize>> {
     let rank = cx.shape(node.input(0)?).len();
     let axes = match node.optional(1) {
@@ -77,7 +77,8 @@ fn folded_axes(cx: &Lowering<'_>, node: &Node) -> Result<Vec<usize>> {
     Ok(axes)
 }
 
-/// Folds elements from a number on, in the type that `wide` says, and finishes what comes of it.
+/// Lowers a reduction with initial value `start`. `wide` maps the element type to the type of the accumulator; `finish` is applied to the
+/// result.
 fn reduce(
     cx: &mut Lowering<'_>,
     node: &Node,
@@ -122,8 +123,8 @@ fn mean(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     )
 }
 
-/// The number that no other is beyond, from which the largest or the smallest is looked for.
-fn farthest(b: &Builder, dtype: DType, is_lowest: bool) -> V {
+/// Returns the smallest or the largest number of a type: the neutral element of a maximum or minimum.
+fn neutral_extremum(b: &Builder, dtype: DType, is_lowest: bool) -> V {
     let ty = b.computed(dtype);
     if dtype.is_float() {
         return b.float(if is_lowest { f64::NEG_INFINITY } else { f64::INFINITY }, ty);
@@ -135,15 +136,15 @@ fn farthest(b: &Builder, dtype: DType, is_lowest: bool) -> V {
     b.integer(if is_lowest { lowest } else { !lowest }, ty)
 }
 
-fn bound(cx: &mut Lowering<'_>, node: &Node, is_max: bool) -> Result<()> {
+fn extremum(cx: &mut Lowering<'_>, node: &Node, is_max: bool) -> Result<()> {
     check_numbers(cx, node)?;
     let (input, output) = (node.input(0)?, node.output()?);
     let axes = folded_axes(cx, node)?;
-    fold_bound(cx, input, &axes, output, is_max);
+    reduce_extremum(cx, input, &axes, output, is_max);
     Ok(())
 }
 
-fn fold_bound(cx: &mut Lowering<'_>, input: Id, axes: &[usize], output: Id, is_max: bool) {
+fn reduce_extremum(cx: &mut Lowering<'_>, input: Id, axes: &[usize], output: Id, is_max: bool) {
     let dtype = cx.dtype(input);
     let unsigned = is_unsigned(dtype);
     Fold::new(cx, input, axes).call(
@@ -151,7 +152,7 @@ fn fold_bound(cx: &mut Lowering<'_>, input: Id, axes: &[usize], output: Id, is_m
         None,
         output,
         &[accumulated(dtype)],
-        |b| vec![farthest(b, dtype, is_max)],
+        |b| vec![neutral_extremum(b, dtype, is_max)],
         |b, state, item| {
             vec![if is_max { b.max(state[0], item.value, unsigned) } else { b.min(state[0], item.value, unsigned) }]
         },
@@ -159,7 +160,7 @@ fn fold_bound(cx: &mut Lowering<'_>, input: Id, axes: &[usize], output: Id, is_m
     );
 }
 
-/// The largest element is taken out of the sum, so that none of its terms is infinite.
+/// Lowers ReduceLogSumExp. The maximum is subtracted from all elements, so that no term overflows.
 fn log_sum_exp(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     check_numbers(cx, node)?;
     let (input, output) = (node.input(0)?, node.output()?);
@@ -168,8 +169,8 @@ fn log_sum_exp(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let axes = folded_axes(cx, node)?;
     let shape = cx.shape(output).to_vec();
     let largest = cx.temporary(accumulated(dtype), &shape);
-    fold_bound(cx, input, &axes, largest, true);
-    // Of infinities there is nothing to take out.
+    reduce_extremum(cx, input, &axes, largest, true);
+    // An infinite maximum is not subtracted.
     let shift = move |b: &Builder, largest: V| {
         let largest = convert(b, largest, accumulated(dtype), wide);
         let infinity = b.float(f64::INFINITY, b.type_of(largest));
@@ -187,7 +188,7 @@ fn log_sum_exp(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
         },
         |b, state, beside| {
             let largest = shift(b, beside.expect("there is a value beside"));
-            convert(b, b.add(b.math("log", &[state[0]]), largest), wide, result)
+            convert(b, b.add(b.math(Math::Log, state[0]), largest), wide, result)
         },
     );
     Ok(())

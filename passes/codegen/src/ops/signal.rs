@@ -1,5 +1,4 @@
-//! Signal processing. Fourier transforms are sums over all elements, which any length has; windows and filters are known when
-//! code is generated.
+//! Signal processing. Fourier transforms are direct O(n^2) sums, for any length; windows and filters are computed at compile time.
 
 mod table;
 
@@ -26,7 +25,7 @@ pub(super) fn find(op: Op) -> Option<Lower> {
     })
 }
 
-/// The single number of an operand that decides shapes.
+/// Returns the integer of a constant operand with one element.
 fn known_int(cx: &Lowering<'_>, id: Id, what: &str) -> Result<i64> {
     match cx.known_ints(id, what)?[..] {
         [value] => Ok(value),
@@ -34,7 +33,7 @@ fn known_int(cx: &Lowering<'_>, id: Id, what: &str) -> Result<i64> {
     }
 }
 
-/// Cosines and sines of all multiples of a circle's n-th part, one after the other.
+/// Returns a constant table of cosine and sine of the angles `2π i / parts`.
 fn circle(cx: &mut Lowering<'_>, dtype: DType, parts: i64) -> Id {
     let angle = |i: i64| std::f64::consts::TAU * i as f64 / parts as f64;
     let values: Vec<_> = (0..parts).flat_map(|i| [angle(i).cos(), angle(i).sin()]).collect();
@@ -42,22 +41,25 @@ fn circle(cx: &mut Lowering<'_>, dtype: DType, parts: i64) -> Id {
     cx.constant(dtype, &[parts, 2], Expression::bytes(table.bytes()))
 }
 
-/// A sum over a signal of so many elements: real and imaginary part of `sum(x[j] * e^(±2πijk/length))`, where `element` gives
-/// both parts of an element.
+/// Discrete Fourier transform without normalization.
 struct Transform {
+    /// Period of the transform.
     length: i64,
+    /// Number of elements of the signal.
     count: i64,
     is_inverse: bool,
+    /// Type of the table of cosines and sines.
     table: DType,
 }
 
 impl Transform {
+    /// Returns real and imaginary part of `sum(x[j] * e^(±2πijk/length))`, where `element` returns both parts of `x[j]`.
     fn emit(&self, b: &Builder, table: V, k: V, element: impl FnOnce(V) -> [V; 2]) -> [V; 2] {
         let ty = b.computed(self.table);
         let (zero, length) = (b.index(0), b.index(self.length));
-        // The angle's multiple goes round the circle, so that it stays exact.
+        // The index into the table, `j * k` modulo `length`, is updated incrementally.
         let start = [b.zero(ty), b.zero(ty), zero];
-        let sums = b.for_with(zero, b.index(self.count), 1, &start, |j, state| {
+        let sums = b.for_loop_carried(zero, b.index(self.count), 1, &start, |j, state| {
             let [re, im] = element(j);
             let cosine = b.load(table, self.table, b.times(state[2], 2));
             let sine = b.load(table, self.table, b.plus(b.times(state[2], 2), 1));
@@ -88,7 +90,7 @@ fn dft(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let dtype = cx.dtype(x);
     let table_dtype = accumulator(dtype);
     let [parts, result_parts] = [&input, &result].map(|shape| shape[shape.len() - 1]);
-    // A spectrum whose other half follows from it has so many elements.
+    // Number of elements of a one-sided spectrum.
     let most = if is_mirrored { length / 2 + 1 } else { length };
     let transform = Transform { length, count: input[axis].min(most), is_inverse, table: table_dtype };
     let table = circle(cx, table_dtype, length);
@@ -107,7 +109,7 @@ fn dft(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
                 if !is_mirrored {
                     return [re, im];
                 }
-                // All but the first and the middle one stand for their mirror image too.
+                // All elements but the first and the middle one also represent their complex conjugate.
                 let is_alone = b.or(b.equal(j, b.index(0)), b.equal(b.times(j, 2), b.index(length)));
                 let weight = b.select(is_alone, b.float(1.0, ty), b.float(2.0, ty));
                 [b.mul(re, weight), b.mul(im, weight)]
@@ -124,7 +126,7 @@ fn dft(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
 fn stft(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let (x, y, window) = (node.input(0)?, node.output()?, node.optional(2));
     let step = known_int(cx, node.input(1)?, "the frame's step")?;
-    let &[batch, signal, parts] = cx.shape(x) else { return unsupported("needs a batch of signals") };
+    let &[batch, signal, parts] = cx.shape(x) else { return unsupported("the signal must have rank 3") };
     let (frames, bins) = (cx.shape(y)[1], cx.shape(y)[2]);
     let length = match (node.optional(3), window) {
         (Some(id), _) => known_int(cx, id, "the frame's length")?,

@@ -1,4 +1,4 @@
-//! Operators whose result has the bytes of their operand.
+//! Operators whose result is a view of their operand.
 
 use super::Lower;
 use crate::{error::Result, graph::Node, lowering::Lowering};

@@ -1,4 +1,4 @@
-//! The sliding window that convolutions and pooling share, and the loop that slides it.
+//! Sliding windows of convolutions and pooling, and their loop nests.
 
 use crate::{
     emit::{Builder, V},
@@ -8,41 +8,43 @@ use crate::{
 };
 use divi_onnx::DType;
 
-/// Positions that are computed at once: their intermediate results lie on the stack.
+/// Positions of a row that are computed together, with intermediate results on the stack.
 const CHUNK: i64 = 1024;
 
-/// One spatial axis: an image, positions on it, and the window between them.
+/// Window along one spatial axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Axis {
-    /// Elements of the image.
+    /// Size of the image.
     pub(crate) image: i64,
-    /// Places at which the window is.
+    /// Number of positions of the window.
     pub(crate) positions: i64,
+    /// Elements of the window.
     pub(crate) kernel: i64,
     pub(crate) stride: i64,
     pub(crate) dilation: i64,
-    /// Padding at the image's beginning and end.
+    /// Padding at the start of the image.
     pub(crate) before: i64,
+    /// Padding at the end of the image.
     pub(super) after: i64,
 }
 
 impl Axis {
-    /// Elements from the first to the last one of the window.
+    /// Returns the distance from the first to the last element of the window, inclusive.
     fn extent(&self) -> i64 {
         (self.kernel - 1) * self.dilation + 1
     }
 
-    /// Where on the image an element of the window is, at a position.
+    /// Emits the coordinate in the image of an element of the window at a position.
     pub(crate) fn place(&self, b: &Builder, position: V, element: V) -> V {
         b.plus(b.add(b.times(position, self.stride), b.times(element, self.dilation)), -self.before)
     }
 
-    /// Whether all places of the window are on the image, at all positions.
+    /// Returns true if the window is inside the image at all positions.
     pub(crate) fn is_inside(&self) -> bool {
         self.before <= 0 && (self.positions - 1) * self.stride - self.before + self.extent() <= self.image
     }
 
-    /// How many elements of the window at a position lie before the place `end`, and from 0 on: the range of them.
+    /// Emits the range of elements of the window at a position whose coordinates in the image are in `from..end`.
     pub(super) fn elements(&self, b: &Builder, position: V, from: i64, end: i64) -> (V, V) {
         let start = b.plus(b.times(position, self.stride), -self.before);
         let limit = |place: i64| {
@@ -53,13 +55,13 @@ impl Axis {
     }
 }
 
-/// `a / by`, rounded up, and 0 for what is negative.
+/// Emits `a / by`, rounded up; 0 for negative `a`.
 pub(super) fn divide_up(b: &Builder, a: V, by: i64) -> V {
     let a = b.max(a, b.index(0), false);
     if by == 1 { a } else { b.div(b.plus(a, by - 1), b.index(by), true) }
 }
 
-/// How much of the padding goes to an axis' beginning.
+/// Distribution of padding between start and end of an axis.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Padding {
     Explicit,
@@ -75,9 +77,9 @@ fn padding(node: &Node) -> Result<Padding> {
     })
 }
 
-/// The axes of a window whose kernel slides over an image.
+/// Returns the axes of a window that slides over an image.
 pub(crate) fn sliding(node: &Node, image: &[i64], positions: &[i64], kernel: &[i64]) -> Result<Vec<Axis>> {
-    let mut axes = given(node, image, positions, kernel)?;
+    let mut axes = explicit(node, image, positions, kernel)?;
     let padding = padding(node)?;
     if padding != Padding::Explicit {
         for axis in &mut axes {
@@ -89,10 +91,10 @@ pub(crate) fn sliding(node: &Node, image: &[i64], positions: &[i64], kernel: &[i
     Ok(axes)
 }
 
-/// The axes of a window that spreads what is at its positions over an image: a transposed convolution's. Where the image's
-/// size is given, the padding follows from it.
-pub(super) fn spreading(node: &Node, image: &[i64], positions: &[i64], kernel: &[i64]) -> Result<Vec<Axis>> {
-    let mut axes = given(node, image, positions, kernel)?;
+/// Returns the axes of the window of a transposed convolution, which distributes the element at each position over an image. If the node
+/// specifies the size of the image, the padding follows from it.
+pub(super) fn transposed(node: &Node, image: &[i64], positions: &[i64], kernel: &[i64]) -> Result<Vec<Axis>> {
+    let mut axes = explicit(node, image, positions, kernel)?;
     let padding = padding(node)?;
     if padding != Padding::Explicit || node.attributes().ints("output_shape")?.is_some() {
         let extra = numbers(node, "output_padding", axes.len(), 0)?;
@@ -105,10 +107,11 @@ pub(super) fn spreading(node: &Node, image: &[i64], positions: &[i64], kernel: &
     Ok(axes)
 }
 
-fn given(node: &Node, image: &[i64], positions: &[i64], kernel: &[i64]) -> Result<Vec<Axis>> {
+/// Returns the axes of a window with the padding of the attribute 'pads'.
+fn explicit(node: &Node, image: &[i64], positions: &[i64], kernel: &[i64]) -> Result<Vec<Axis>> {
     let rank = kernel.len();
     if image.len() != rank || positions.len() != rank || rank == 0 {
-        return unsupported(format!("a window of {rank} axes slides over an image of {}", image.len()));
+        return unsupported(format!("the window has {rank} axes, the image has {}", image.len()));
     }
     let pads = numbers(node, "pads", 2 * rank, 0)?;
     let (strides, dilations) = (numbers(node, "strides", rank, 1)?, numbers(node, "dilations", rank, 1)?);
@@ -132,42 +135,42 @@ fn numbers(node: &Node, name: &str, count: usize, default: i64) -> Result<Vec<i6
     }
 }
 
-/// By a row's coordinates, the plane and the window's element.
+/// Function of a row's coordinates, the plane and the element of the window.
 type AtElement<'a> = dyn Fn(&[V], V, &[V]) -> V + 'a;
 
-/// What is done with a window's elements, a row of positions at a time. Rows have the coordinates of `lead` (batch and
-/// channels), then those of all spatial axes but the last.
-pub(super) struct Slide<'a> {
+/// Loop nest of a sliding window, for one row of positions at a time. Coordinates of a row are those of `lead` (batch and channels), then
+/// those of all spatial axes but the last.
+pub(super) struct SlidingWindow<'a> {
     pub(super) axes: &'a [Axis],
     pub(super) lead: &'a [i64],
-    /// Planes of the image that each position sees.
+    /// Planes (input channels) that are reduced for each position.
     pub(super) depth: i64,
-    /// What intermediate results are kept as.
+    /// Type of intermediate results.
     pub(super) accumulator: DType,
-    /// Initial value of a position, by its coordinates.
+    /// Emits the initial value of a position from its coordinates.
     pub(super) start: &'a dyn Fn(&[V]) -> V,
-    /// The first element of a plane, by the row's coordinates and the plane's number.
+    /// Emits the offset of a plane from the coordinates of a row and the index of the plane.
     pub(super) plane: &'a dyn Fn(&[V], V) -> V,
-    /// What a whole row of elements is combined with.
+    /// Emits the factor of an element of the window, which is the same for all positions of a row.
     pub(super) factor: &'a AtElement<'a>,
-    /// Adds an element of the image, by its offset, to a result, with the factor.
+    /// Emits the update of an intermediate result by an element of the image, given its offset and factor.
     pub(super) combine: &'a dyn Fn(V, V, V) -> V,
-    /// Takes a result, by its coordinates.
+    /// Emits the final store of a result, given its coordinates.
     pub(super) finish: &'a dyn Fn(&[V], V),
 }
 
-impl Slide<'_> {
+impl SlidingWindow<'_> {
     fn row_shape(&self) -> Vec<i64> {
         let outer = &self.axes[..self.axes.len() - 1];
         self.lead.iter().copied().chain(outer.iter().map(|axis| axis.positions)).collect()
     }
 
-    /// How many iterations there are: rows, or on a GPU single positions.
+    /// Returns the number of iterations: rows on a CPU, single positions on a GPU.
     pub(super) fn extent(cx: &Lowering<'_>, result: &[i64]) -> i64 {
         if cx.is_simt() { result.iter().product() } else { result[..result.len() - 1].iter().product() }
     }
 
-    /// Does the iterations `begin..end`.
+    /// Emits the iterations `begin..end`.
     pub(super) fn emit(&self, b: &Builder, begin: V, end: V) {
         if b.is_simt() {
             return self.by_position(b, begin, end);
@@ -175,7 +178,7 @@ impl Slide<'_> {
         let Some((inner, outer)) = self.axes.split_last() else { return };
         let ty = b.computed(self.accumulator);
         let length = inner.positions;
-        let scratch = b.scratch(length.clamp(1, CHUNK), ty);
+        let scratch = b.alloca(length.clamp(1, CHUNK), ty);
         b.for_each(begin, end, 1, |row| {
             let place = b.coordinates(row, &self.row_shape());
             b.for_each(b.index(0), b.index(length), CHUNK, |first| {
@@ -198,7 +201,7 @@ impl Slide<'_> {
         });
     }
 
-    /// One position an iteration, whose intermediate result stays in a register.
+    /// Emits one position per iteration, with the intermediate result in a register.
     fn by_position(&self, b: &Builder, begin: V, end: V) {
         let lead = self.lead.len();
         let shape: Vec<_> = self.lead.iter().copied().chain(self.axes.iter().map(|axis| axis.positions)).collect();
@@ -217,11 +220,11 @@ impl Slide<'_> {
                     let at = axis.place(b, place[lead + i], element[i]);
                     offset = b.add(offset, b.times(at, steps[i]));
                     if !axis.is_inside() {
-                        let is_on = is_below(b, at, axis.image);
+                        let is_on = is_in_range(b, at, axis.image);
                         inside = Some(inside.map_or(is_on, |all| b.and(all, is_on)));
                     }
                 }
-                // What is outside is not waited for: another element is loaded, and not used.
+                // Outside the image, element 0 is loaded and ignored, instead of a branch.
                 let safe = inside.map_or(offset, |inside| b.select(inside, offset, b.index(0)));
                 let combined = (self.combine)(state[0], safe, (self.factor)(row, plane, element));
                 vec![inside.map_or(combined, |inside| b.select(inside, combined, state[0]))]
@@ -230,8 +233,8 @@ impl Slide<'_> {
         });
     }
 
-    /// Loops over the window's elements on all axes but the last, where they are on the image: `body` gets the offset of
-    /// the row of the image that is below them.
+    /// Emits loops over the elements of the window along all axes but the last, restricted to the image: `body` gets the offset of the
+    /// corresponding row of the image.
     fn over_outer(&self, b: &Builder, outer: &[Axis], positions: &[V], origin: V, body: impl FnOnce(V, &[V])) {
         let kernel: Vec<_> = outer.iter().map(|axis| axis.kernel).collect();
         let image: Vec<_> = self.axes.iter().map(|axis| axis.image).collect();
@@ -243,18 +246,18 @@ impl Slide<'_> {
                 let place = axis.place(b, positions[i], element[i]);
                 offset = b.add(offset, b.times(place, steps[i]));
                 if !axis.is_inside() {
-                    let is_on = is_below(b, place, axis.image);
+                    let is_on = is_in_range(b, place, axis.image);
                     inside = Some(inside.map_or(is_on, |all| b.and(all, is_on)));
                 }
             }
             match inside {
-                Some(inside) => b.when(inside, || body(offset, element)),
+                Some(inside) => b.if_then(inside, || body(offset, element)),
                 None => body(offset, element),
             }
         });
     }
 
-    /// The elements of the window on the last axis.
+    /// Emits the loop over the elements of the window along the last axis.
     fn along_row(
         &self,
         b: &Builder,
@@ -268,7 +271,7 @@ impl Slide<'_> {
             let mut elements = outer.to_vec();
             elements.push(element);
             let factor = (self.factor)(place, plane, &elements);
-            // Position 0's place, from which on positions are a stride apart.
+            // Coordinate of the element at position 0; positions are a stride apart.
             let shift = b.plus(b.times(element, axis.dilation), -axis.before);
             let (from, to) = if axis.is_inside() {
                 (first, last)
@@ -289,7 +292,7 @@ impl Slide<'_> {
     }
 }
 
-/// Whether `0 <= place < size`.
-pub(crate) fn is_below(b: &Builder, place: V, size: i64) -> V {
+/// Emits the condition `0 <= place < size`.
+pub(crate) fn is_in_range(b: &Builder, place: V, size: i64) -> V {
     b.compare(crate::emit::Compare::Less, place, b.index(size), true)
 }

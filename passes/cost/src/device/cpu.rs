@@ -4,7 +4,8 @@ mod memory;
 mod processor;
 
 use super::{
-    DefaultRates, Detected, DetectedDevice, DeviceKind, Form, Gains, Kind, MemorySpace, Reference, TableField,
+    DefaultRates, Detected, DetectedDevice, DeviceField, DeviceKind, Kind, MemorySpace, ModelForm, Reference,
+    TypeRatios,
 };
 use crate::{
     Class, Model,
@@ -14,25 +15,27 @@ use crate::{
 use processor::Processor;
 use std::sync::LazyLock;
 
+/// Device kind `cpu`.
 pub const CPU: Kind = Kind(&Cpu);
 
 struct Cpu;
 
-/// The model that ships with divi, fitted to 16 cores of a Xeon.
+/// Model that ships with divi, fitted to 16 cores of a Xeon.
 static MODEL: LazyLock<Model> = LazyLock::new(|| Model::shipped(include_str!("../../models/cpu.json")));
 
-/// Batch sizes to plan with where no description names any.
+/// Batch sizes of a detected device.
 const BATCH_SIZES: [u32; 5] = [1, 2, 4, 8, 16];
 
+/// Memory of a machine whose memory cannot be determined.
 const ASSUMED_MEMORY: Bytes = Bytes(4 << 30);
 
-/// Of a CPU that says nothing about its clock.
+/// Clock of a CPU whose clock cannot be determined.
 const DEFAULT_HERTZ: f64 = 2.5e9;
 
-/// What one core gets from its memory, however many channels there are.
+/// Memory bandwidth that one core can use, whatever the number of channels.
 const CORE_BYTES_PER_SECOND: f64 = 12e9;
 
-/// Four channels of DDR4: a plain server, or a good workstation.
+/// Memory bandwidth of a socket with four channels of DDR4.
 const DEFAULT_SOCKET_BYTES_PER_SECOND: f64 = 100e9;
 
 /// Prefix of the names of CPUs in profiles.
@@ -58,14 +61,14 @@ impl DeviceKind for Cpu {
         DefaultRates {
             f32: threads.map(|threads| FlopsPerSecond(threads * DEFAULT_HERTZ * per_cycle)),
             bandwidth: threads.map(|threads| BytesPerSecond(bandwidth(threads))),
-            gains: Gains::UNKNOWN,
+            type_ratios: TypeRatios::UNKNOWN,
             remedy: "give 'threads', or 'flops' and 'bandwidth'",
         }
     }
 
-    fn form(&self, class: Class) -> Form {
+    fn model_form(&self, class: Class) -> ModelForm {
         match class {
-            Class::Conv => Form::new(&[
+            Class::Conv => ModelForm::new(&[
                 (FlopsPointwise, 2.0),
                 (Flops3x3, 2.0),
                 (FlopsOther, 2.0),
@@ -74,19 +77,19 @@ impl DeviceKind for Cpu {
                 (Written, 1.5),
                 (Weights, 1.5),
             ]),
-            // A pointwise convolution brings its data into another order.
-            Class::MatMul => Form {
+            // Samples of pointwise convolutions include a change of layout.
+            Class::MatMul => ModelForm {
                 unshared: &[Read, Written],
-                ..Form::new(&[(Flops, 2.0), (FewRows, 2.0), (Read, 1.5), (Written, 1.5), (Weights, 1.5)])
+                ..ModelForm::new(&[(Flops, 2.0), (FewRows, 2.0), (Read, 1.5), (Written, 1.5), (Weights, 1.5)])
             },
-            Class::DepthwiseConv | Class::MaxPool | Class::AveragePool | Class::Reduction => Form::roofline(class),
-            _ => Form::new(&[(Read, 1.5), (Written, 1.5), (Weights, 1.5), (Spill, 1.5)]),
+            Class::DepthwiseConv | Class::MaxPool | Class::AveragePool | Class::Reduction => ModelForm::roofline(class),
+            _ => ModelForm::new(&[(Read, 1.5), (Written, 1.5), (Weights, 1.5), (Spill, 1.5)]),
         }
     }
 
-    /// 16 cores of a Xeon of the fifth generation: 64 operations a cycle at 2.1 GHz each, and eight channels of DDR5-5600.
-    /// Of the 32 MiB of second-level cache, three eighths hold what an operator reads and writes, with the rest of the
-    /// program around it. Sixteen lanes of a register are as many rows.
+    /// Returns 16 cores of a fifth-generation Xeon: 64 operations per cycle at 2.1 GHz each, and eight channels of DDR5-5600.
+    /// Three eighths of the 32 MiB of L2 cache are available to the operands and results of an operator. A register has
+    /// sixteen lanes, which are as many rows.
     fn reference(&self) -> Reference {
         Reference {
             rates: model::Rates { flops_per_s: 2.15e12, bytes_per_s: 358.4e9, launch: None },
@@ -101,15 +104,15 @@ impl DeviceKind for Cpu {
     fn detect(&self, has_accelerators: bool) -> Detected {
         let mut warnings = Vec::new();
         let memory = memory::of_this_machine().unwrap_or_else(|| {
-            warnings.push(format!("how much memory this machine has is not known; {ASSUMED_MEMORY} are assumed"));
+            warnings.push(format!("cannot determine the memory of this machine; assuming {ASSUMED_MEMORY}"));
             ASSUMED_MEMORY
         });
         let device = describe(&Processor::of_this_machine(), memory, has_accelerators);
         Detected { devices: vec![device], warnings }
     }
 
-    fn table_field(&self) -> TableField<'_> {
-        TableField::Threads("cpu_threads")
+    fn device_field(&self) -> DeviceField<'_> {
+        DeviceField::Threads("cpu_threads")
     }
 
     fn profile_name(&self, variant: &str, product: Option<&str>) -> String {
@@ -117,13 +120,13 @@ impl DeviceKind for Cpu {
         format!("{PROFILE_PREFIX}, {variant}{product}")
     }
 
-    fn owns_profile(&self, device: &str) -> bool {
+    fn accepts_profile_of(&self, device: &str) -> bool {
         device.starts_with(PROFILE_PREFIX)
     }
 }
 
-/// Half of the threads compute where there are accelerators: others enqueue their work, copy, and serve requests, and threads that
-/// compute together wait for each other where they take turns with those.
+/// Describes the processor as a device. With accelerators, only half of the threads compute: the others enqueue work, copy and
+/// serve requests, and sharing cores with them would delay all threads of a parallel loop.
 fn describe(processor: &Processor, memory: Bytes, has_accelerators: bool) -> DetectedDevice {
     let threads = if has_accelerators { processor.threads.div_ceil(2) } else { processor.threads };
     DetectedDevice {
@@ -138,14 +141,14 @@ fn describe(processor: &Processor, memory: Bytes, has_accelerators: bool) -> Det
     }
 }
 
-/// f32 operations that a core finishes in a cycle, by the names of LLVM for the levels of x86-64 and for AArch64: two
-/// fused multiply-adds of a vector where there are any.
+/// Returns the f32 operations per cycle of a core, by LLVM's names of x86-64 levels and AArch64: two vector FMAs where the
+/// level has FMA.
 fn flops_per_cycle(arch: &str) -> f64 {
     match arch {
         "x86-64" | "x86-64-v2" => 8.0,
         "x86-64-v4" => 64.0,
         "generic" | "armv8-a" => 16.0,
-        // x86-64-v3, and what most machines of the last ten years can do at least.
+        // x86-64-v3, which most machines of the last ten years support.
         _ => 32.0,
     }
 }
@@ -155,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn accelerators_take_half_of_the_threads() {
+    fn accelerators_halve_the_threads() {
         let mut processor = Processor::of_this_machine();
         processor.threads = 15;
         let threads = |has_accelerators| describe(&processor, Bytes(1 << 30), has_accelerators).threads;

@@ -5,8 +5,8 @@ mod attributes;
 mod driver;
 
 use super::{
-    DefaultRates, Detected, DetectedDevice, DetectedLink, DeviceKind, Form, Gains, Kind, MemorySpace, Reference,
-    TableField,
+    DefaultRates, Detected, DetectedDevice, DetectedLink, DeviceField, DeviceKind, Kind, MemorySpace, ModelForm,
+    Reference, TypeRatios,
 };
 use crate::{
     Class, Model,
@@ -17,22 +17,23 @@ use architecture::{Architecture, capability};
 use attributes::{Attributes, Gpu, Peer};
 use std::sync::LazyLock;
 
+/// Device kind `cuda`.
 pub const CUDA: Kind = Kind(&Cuda);
 
 struct Cuda;
 
-/// The model that ships with divi, fitted to an H200.
+/// Model that ships with divi, fitted to an H200.
 static MODEL: LazyLock<Model> = LazyLock::new(|| Model::shipped(include_str!("../../models/cuda.json")));
 
-/// Batch sizes to plan with where no description names any.
+/// Batch sizes of a detected device.
 const BATCH_SIZES: [u32; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
 
-/// What a small copy to or from a GPU takes, its start and the wait for its end included: about what was measured on an
-/// H200 (test/profiles/h200_transfers.json) and little else on other cards, because it is the driver's time.
+/// Time of a small copy to or from a GPU, including launch and synchronization. Close to the time measured on an H200
+/// (test/profiles/h200_transfers.json) and similar on other cards, because the driver dominates.
 const COPY_LATENCY: Seconds = Seconds(20e-6);
 
-/// Newest version of CUDA that this machine's driver supports, as "12.9"; `None` without a driver. The error says why a driver
-/// that is there cannot be asked.
+/// Returns the newest version of CUDA that this machine's driver supports, as "12.9"; `None` without a driver. An error means
+/// that the driver exists but cannot be queried.
 pub fn driver_version() -> Result<Option<String>, String> {
     driver::version().map_err(|error| error.to_string())
 }
@@ -51,7 +52,7 @@ impl DeviceKind for Cuda {
         capability(arch).map(|_| ()).ok_or_else(expected)
     }
 
-    /// `sm_90a` is an `sm_90` with instructions that no other has.
+    /// Ignores the suffix of `arch`: `sm_90a` is `sm_90` with architecture-specific instructions.
     fn runs_on(&self, arch: &str, device: &str) -> bool {
         arch.trim_end_matches(|letter: char| letter.is_ascii_lowercase()) == device
     }
@@ -62,7 +63,8 @@ impl DeviceKind for Cuda {
         DefaultRates {
             f32: exact.map(Architecture::flops),
             bandwidth: exact.map(Architecture::bandwidth),
-            gains: capability.map_or(Gains::UNKNOWN, |capability| Architecture::nearest(capability).gains()),
+            type_ratios: capability
+                .map_or(TypeRatios::UNKNOWN, |capability| Architecture::nearest(capability).type_ratios()),
             remedy: match arch {
                 None => "give 'arch', or 'flops' and 'bandwidth'",
                 Some(_) => "its 'arch' is not in the table, so give 'flops' and 'bandwidth'",
@@ -70,11 +72,11 @@ impl DeviceKind for Cuda {
         }
     }
 
-    fn form(&self, class: Class) -> Form {
+    fn model_form(&self, class: Class) -> ModelForm {
         match class {
-            Class::Conv => Form {
+            Class::Conv => ModelForm {
                 has_bias_launch: true,
-                ..Form::new(&[
+                ..ModelForm::new(&[
                     (FlopsPointwise, 2.0),
                     (WavesPointwise, 0.5),
                     (Flops3x3, 2.0),
@@ -90,15 +92,15 @@ impl DeviceKind for Cuda {
                     (Weights, 1.5),
                 ])
             },
-            Class::DepthwiseConv => Form::new(&[(KernelRows, 4.0)]),
+            Class::DepthwiseConv => ModelForm::new(&[(KernelRows, 4.0)]),
             Class::MatMul => {
-                Form::new(&[(Flops, 2.0), (Waves, 0.5), (Depth, 0.5), (Read, 1.5), (Written, 1.5), (Weights, 1.5)])
+                ModelForm::new(&[(Flops, 2.0), (Waves, 0.5), (Depth, 0.5), (Read, 1.5), (Written, 1.5), (Weights, 1.5)])
             }
-            _ => Form::roofline(class),
+            _ => ModelForm::roofline(class),
         }
     }
 
-    /// NVIDIA's H200: 132 multiprocessors, 66.9 TFLOP/s and 4.81 TB/s. A multiprocessor's caches are too small to count.
+    /// Returns NVIDIA's H200: 132 multiprocessors, 66.9 TFLOP/s and 4.81 TB/s. Caches are not modeled.
     fn reference(&self) -> Reference {
         Reference {
             rates: model::Rates { flops_per_s: 66.9e12, bytes_per_s: 4.81e12, launch: None },
@@ -110,11 +112,11 @@ impl DeviceKind for Cuda {
         &MODEL
     }
 
-    /// Without a driver there are no GPUs; a driver that fails or does not answer leaves a warning.
+    /// Detects GPUs. Without a driver there are none; a driver that fails or does not respond causes a warning.
     fn detect(&self, _: bool) -> Detected {
         match driver::gpus() {
             Ok(gpus) => Detected { devices: describe(&gpus), warnings: Vec::new() },
-            Err(error) => Detected { devices: Vec::new(), warnings: vec![format!("GPUs are left out: {error}")] },
+            Err(error) => Detected { devices: Vec::new(), warnings: vec![format!("ignoring GPUs: {error}")] },
         }
     }
 
@@ -122,8 +124,8 @@ impl DeviceKind for Cuda {
         Some("CUDA_VISIBLE_DEVICES")
     }
 
-    fn table_field(&self) -> TableField<'_> {
-        TableField::Product("gpu")
+    fn device_field(&self) -> DeviceField<'_> {
+        DeviceField::Product("gpu")
     }
 }
 
@@ -152,7 +154,7 @@ fn describe(gpus: &[Gpu]) -> Vec<DetectedDevice> {
     gpus.iter().enumerate().map(device).collect()
 }
 
-/// From one GPU to another: directly where that is possible, else through the host's memory, which takes two copies.
+/// Returns the link from one GPU to another: direct if possible, otherwise two copies through host memory.
 fn peer_link(from: usize, sender: &Attributes, to: usize, receiver: &Attributes, peer: Peer) -> DetectedLink {
     let slower = |a: BytesPerSecond, b: BytesPerSecond| BytesPerSecond(a.0.min(b.0));
     let pcie = slower(sender.host_bandwidth(), receiver.host_bandwidth());
@@ -187,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn gpus_have_links_to_everything() {
+    fn gpus_have_links_to_host_and_peers() {
         let gpus = describe(&[
             gpu(&[Peer::None, Peer::NvLink, Peer::None]),
             gpu(&[Peer::NvLink, Peer::None, Peer::Pcie]),

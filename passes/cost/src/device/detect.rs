@@ -1,42 +1,51 @@
-//! Devices that a kind finds on this machine.
+//! Devices that a kind detects on this machine.
 
 use super::Rates;
 use crate::system::units::{Bytes, BytesPerSecond, Seconds};
 use std::path::Path;
 
-/// The devices of one kind.
+/// Detected devices of one kind.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Detected {
+    /// Devices.
     pub devices: Vec<DetectedDevice>,
-    /// What had to be left out or assumed, one sentence each.
+    /// Devices that were ignored and values that were assumed, one message each.
     pub warnings: Vec<String>,
 }
 
+/// Detected device.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DetectedDevice {
-    /// A bare identifier of MLIR, which no device of another kind has: `gpu0`.
+    /// Identifier, unique among all kinds and a bare identifier of MLIR: `gpu0`.
     pub id: String,
+    /// Memory.
     pub memory: Bytes,
-    /// Batch sizes to plan with where no description names any.
+    /// Batch sizes to plan with.
     pub batch_sizes: Vec<u32>,
+    /// Architecture to compile for.
     pub arch: Option<String>,
+    /// Number of threads, for kinds that use threads of the host.
     pub threads: Option<u32>,
+    /// Peak rates.
     pub rates: Rates,
-    /// The link from the host's memory, and the link back; none if its memory is the host's.
+    /// Links from and to host memory; `None` if the device uses host memory.
     pub host: Option<[DetectedLink; 2]>,
     /// Links to other devices of this kind, by their index.
     pub peers: Vec<(usize, DetectedLink)>,
 }
 
-/// A link from one device to another.
+/// Link from one device to another.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DetectedLink {
+    /// Bandwidth.
     pub bandwidth: BytesPerSecond,
+    /// Latency.
     pub latency: Seconds,
+    /// Name of the bus that the link shares with others.
     pub bus: Option<String>,
 }
 
-/// The text of a small file, such as those the kernel shows.
+/// Returns the contents of a small file, such as those in `/proc` and `/sys`.
 pub(super) fn text(path: impl AsRef<Path>) -> Option<String> {
     std::fs::read_to_string(path).ok()
 }

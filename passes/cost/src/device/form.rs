@@ -1,23 +1,25 @@
-//! Form of the estimate for a class of operators: which coefficients a fit determines.
+//! Form of the model for a class of operators: the coefficients that a fit determines.
 
 use crate::{Class, model::Term};
 
+/// Terms and launches of the model for a class of operators.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Form {
-    /// Terms, with the coefficients that are assumed before anything is measured.
+pub struct ModelForm {
+    /// Terms, with their prior coefficients.
     pub terms: &'static [(Term, f64)],
-    /// True if a bias is a kernel of its own, whose launch is fitted.
+    /// True if a bias is a separate kernel, whose launch is fitted.
     pub has_bias_launch: bool,
-    /// Terms whose coefficients are not shared with samples of another class: see [`crate::fit`].
+    /// Terms whose coefficients are not shared with samples borrowed from another class: see [`crate::fit`].
     pub unshared: &'static [Term],
 }
 
-impl Form {
+impl ModelForm {
+    /// Returns a form with these terms and without a launch for the bias.
     pub const fn new(terms: &'static [(Term, f64)]) -> Self {
         Self { terms, has_bias_launch: false, unshared: &[] }
     }
 
-    /// Form for a kind of which little is known: operations and bytes at a part of the peak rates.
+    /// Returns a generic form: operations and bytes at a fraction of the peak rates.
     pub fn roofline(class: Class) -> Self {
         use Term::*;
         Self::new(match class {

@@ -2,48 +2,65 @@
 
 use crate::system::units::{BytesPerSecond, FlopsPerSecond};
 
-/// Peak rates: what no program exceeds.
+/// Peak rates of a device.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rates {
-    /// f32 without tensor cores: TF32 rounds its operands, which nobody asked for.
+    /// Operations per second in f32, without tensor cores: TF32 would round the operands.
     pub f32: FlopsPerSecond,
+    /// Operations per second in f64.
     pub f64: FlopsPerSecond,
-    /// With tensor cores, dense, as `bf16` and `i8` are.
+    /// Operations per second in f16, with tensor cores, dense.
     pub f16: FlopsPerSecond,
+    /// Operations per second in bf16, with tensor cores, dense.
     pub bf16: FlopsPerSecond,
+    /// Operations per second in int8, with tensor cores, dense.
     pub i8: FlopsPerSecond,
-    /// Of the device's own memory.
+    /// Bandwidth of the device's memory.
     pub bandwidth: BytesPerSecond,
 }
 
-/// How much faster than f32 other numbers are.
+/// Rates of other types relative to f32.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Gains {
+pub struct TypeRatios {
+    /// Ratio of f64.
     pub f64: f64,
+    /// Ratio of f16.
     pub f16: f64,
+    /// Ratio of bf16.
     pub bf16: f64,
+    /// Ratio of int8.
     pub i8: f64,
 }
 
-impl Gains {
-    /// Where nothing is known: small numbers are no faster, large ones half as fast.
+impl TypeRatios {
+    /// Conservative default: narrower types are not faster, f64 is half as fast.
     pub const UNKNOWN: Self = Self { f64: 0.5, f16: 1.0, bf16: 1.0, i8: 1.0 };
 }
 
-/// Rates of a device whose description gives none.
+/// Default rates of a device, for rates that its description does not give.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DefaultRates {
+    /// Operations per second in f32.
     pub f32: Option<FlopsPerSecond>,
+    /// Bandwidth of the device's memory.
     pub bandwidth: Option<BytesPerSecond>,
-    /// Rates of other numbers, in that of f32: the given one if there is any.
-    pub gains: Gains,
-    /// The keys to give where a rate is not known: `give 'arch', or 'flops' and 'bandwidth'`.
+    /// Rates of other types, relative to the given or default rate of f32.
+    pub type_ratios: TypeRatios,
+    /// Remedy for an unknown rate, as part of a message: `give 'arch', or 'flops' and 'bandwidth'`.
     pub remedy: &'static str,
 }
 
 impl Rates {
-    pub fn with_gains(f32: FlopsPerSecond, bandwidth: BytesPerSecond, gains: Gains) -> Self {
+    /// Returns the rates for a rate of f32 and the ratios of other types.
+    pub fn with_type_ratios(f32: FlopsPerSecond, bandwidth: BytesPerSecond, type_ratios: TypeRatios) -> Self {
         let gain = |factor: f64| FlopsPerSecond(f32.0 * factor);
-        Self { f32, f64: gain(gains.f64), f16: gain(gains.f16), bf16: gain(gains.bf16), i8: gain(gains.i8), bandwidth }
+        Self {
+            f32,
+            f64: gain(type_ratios.f64),
+            f16: gain(type_ratios.f16),
+            bf16: gain(type_ratios.bf16),
+            i8: gain(type_ratios.i8),
+            bandwidth,
+        }
     }
 }

@@ -1,49 +1,51 @@
-//! The search for coefficients: they are moved one at a time, by steps that shrink, as long as the error falls.
+//! Coordinate descent with adaptive steps, which minimizes the error of the estimates.
 //!
-//! There is no randomness, and nothing but sums, products, quotients and square roots, whose results are the same everywhere.
+//! Deterministic on all platforms: no randomness, and only IEEE 754 operations that are correctly rounded (sums, products,
+//! quotients and square roots).
 
 use crate::model::overlap;
 
-/// Measured times and what they are to be explained by.
+/// Measured times, and the coefficients to fit.
 pub(super) struct Problem {
     pub(super) rows: Vec<Row>,
     pub(super) columns: Vec<Column>,
 }
 
 pub(super) struct Row {
-    /// The time of each column at coefficient one.
+    /// Time of each column at coefficient one, in microseconds.
     pub(super) features: Vec<f64>,
     pub(super) micros: f64,
     pub(super) weight: f64,
-    /// Whether the launch that is sought is this row's; rows of other classes are there for the terms only.
+    /// True if the floor applies to this row; rows borrowed from other classes only affect the terms.
     pub(super) is_own: bool,
 }
 
-/// A coefficient that is sought.
+/// Coefficient to fit.
 pub(super) enum Column {
-    /// Of a term, with what is assumed of it.
+    /// Coefficient of a term, with its prior.
     Term(f64),
-    /// A part of a launch, of which nothing is assumed.
+    /// Part of a launch, without a prior.
     Launch,
 }
 
 pub(super) struct Solution {
-    /// What a launch takes while the device works.
+    /// Time of a launch on the host, which overlaps with the device's work.
     pub(super) floor: f64,
     pub(super) coefficients: Vec<f64>,
 }
 
 const SWEEPS: usize = 60;
-/// Steps below this do not matter.
+/// The search ends when all steps are below this.
 const SMALLEST_STEP: f64 = 1e-3;
 const LARGEST_STEP: f64 = 2.0;
-/// Errors below this count with their square: there is no point in getting a few times exactly right.
+/// Errors below this are quadratic (Huber loss), so that exact matches of few samples have no advantage.
 const TOLERANCE: f64 = 0.1;
-/// How much a coefficient that is twice or half of what is assumed counts, beside the mean error.
+/// Weight of the distance to the priors, relative to the mean error.
 const PRIOR: f64 = 1e-4;
+/// Minimum improvement for which a step is accepted.
 const IMPROVEMENT: f64 = 1e-9;
 
-/// The state of the search: what each row is estimated at without the floor goes along with the coefficients.
+/// State of the search. `bodies` are the estimates of all rows without the floor, updated with the coefficients.
 struct State<'a> {
     problem: &'a Problem,
     total: f64,
@@ -87,7 +89,7 @@ pub(super) fn solve(problem: &Problem) -> Solution {
     Solution { floor: state.floor, coefficients: state.coefficients }
 }
 
-/// A time that a fifth of the rows are below: about that of a launch.
+/// Returns the 20th percentile of the times, which is close to the time of a launch.
 fn low_time(problem: &Problem) -> f64 {
     let mut times: Vec<f64> = problem.rows.iter().filter(|row| row.is_own).map(|row| row.micros).collect();
     times.sort_by(f64::total_cmp);
@@ -113,8 +115,8 @@ impl State<'_> {
             Column::Term(assumed) => 0.1 * step * assumed,
             Column::Launch => step,
         };
-        let up_down_off = [current * (1.0 + step), current / (1.0 + step), 0.0];
-        let candidates = if current > 0.0 { &up_down_off[..] } else { &[start][..] };
+        let increase_decrease_zero = [current * (1.0 + step), current / (1.0 + step), 0.0];
+        let candidates = if current > 0.0 { &increase_decrease_zero[..] } else { &[start][..] };
         for &candidate in candidates {
             self.coefficients[column] = candidate;
             let error = self.mean_error(self.floor, Some((column, candidate - current))) + self.distance();
@@ -130,7 +132,7 @@ impl State<'_> {
         false
     }
 
-    /// The mean error of the rows, after a change of one coefficient if there is one.
+    /// Returns the mean error of the rows, after an optional change of one coefficient.
     fn mean_error(&self, floor: f64, change: Option<(usize, f64)>) -> f64 {
         let errors = self.problem.rows.iter().zip(&self.bodies).map(|(row, body)| {
             let body = body + change.map_or(0.0, |(column, by)| by * row.features[column]);
@@ -140,7 +142,8 @@ impl State<'_> {
         errors.sum::<f64>() / self.total
     }
 
-    /// How far the coefficients are from what is assumed. It decides where measurements do not.
+    /// Returns the weighted distance of the coefficients from their priors, which determines coefficients that the
+    /// measurements do not.
     fn distance(&self) -> f64 {
         let distances = self.problem.columns.iter().zip(&self.coefficients).map(|(column, coefficient)| match column {
             Column::Term(assumed) => {
@@ -153,7 +156,7 @@ impl State<'_> {
     }
 }
 
-/// The difference relative to the mean of both, which outliers cannot dominate: it is never above two.
+/// Returns the difference relative to the mean of both. It is at most 2, so that outliers do not dominate.
 pub(super) fn error(estimate: f64, measured: f64) -> f64 {
     let error = 2.0 * (estimate - measured).abs() / (estimate + measured);
     if error < TOLERANCE { error * error / (2.0 * TOLERANCE) + TOLERANCE / 2.0 } else { error }

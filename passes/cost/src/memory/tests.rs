@@ -1,4 +1,4 @@
-//! Peaks by hand, and against a simulation that looks at every tensor before every task.
+//! Tests of peaks against values by hand and against a simulation that checks every tensor at every task.
 
 use super::*;
 use crate::testing::Random;
@@ -16,20 +16,20 @@ fn order(tasks: &[usize]) -> Vec<TaskId> {
     tasks.iter().copied().map(TaskId).collect()
 }
 
-/// Tensors of these sizes, the last of which the model returns.
+/// Returns a graph with tensors of these sizes, the last of which the model returns.
 fn graph(sizes: &[u64], tasks: Vec<MemoryTask>) -> MemoryGraph {
     let mut tensors: Vec<_> = sizes.iter().copied().map(tensor).collect();
     tensors.last_mut().expect("a model returns something").is_output = true;
     MemoryGraph::new(tensors, vec![], tasks).expect("a graph")
 }
 
-/// Input 0 (100 bytes), then 1 (10), 2 (20) and 3 (5) one after the other.
+/// Returns a chain of tensors 0 (the input, 100 bytes), 1 (10), 2 (20) and 3 (5).
 fn chain() -> MemoryGraph {
     graph(&[100, 10, 20, 5], vec![task(&[0], &[1]), task(&[1], &[2]), task(&[2], &[3])])
 }
 
 #[test]
-fn a_chain_holds_two_tensors_at_a_time() {
+fn two_tensors_of_a_chain_are_live() {
     let peak = chain().peak(&order(&[0, 1, 2])).expect("a peak");
     assert_eq!((peak.bytes, peak.activations, peak.at), (Bytes(100 + 10), Bytes(100 + 10), Some(TaskId(0))));
     // Without the first task, tensor 1 arrives.
@@ -39,8 +39,8 @@ fn a_chain_holds_two_tensors_at_a_time() {
 }
 
 #[test]
-fn what_others_read_stays_to_the_end() {
-    // Task 2 is elsewhere: it reads 1, which stays while 4 and 5 are made.
+fn outgoing_results_are_live_to_the_end() {
+    // Task 2 is elsewhere: it reads 1, which is live while 4 and 5 are computed.
     let graph = graph(
         &[100, 10, 20, 5, 40, 50],
         vec![task(&[0], &[1]), task(&[1], &[2]), task(&[1], &[3]), task(&[2], &[4]), task(&[4], &[5])],
@@ -48,34 +48,34 @@ fn what_others_read_stays_to_the_end() {
     let here = order(&[0, 1, 3, 4]);
     let peak = graph.peak(&here).expect("a peak");
     assert_eq!((peak.bytes, peak.at), (Bytes(100 + 10), Some(TaskId(0))));
-    let early = graph.peak_with(&here, |_| Stay { arrives: None, leaves: Some(1) }).expect("a peak");
+    let early = graph.peak_with(&here, |_| LiveRange { first: None, last: Some(1) }).expect("a peak");
     assert_eq!(early.bytes, Bytes(100 + 10));
     let last = order(&[1, 3, 4]);
     assert_eq!(graph.peak(&last).expect("a peak").bytes, Bytes(40 + 50));
-    // The residual connection keeps 10 while 50 is made; gone after the first task, it does not.
+    // The outgoing tensor of 10 bytes is live while that of 50 is computed, unless its transfer ends early.
     let mut small = graph.clone();
     small.tensors[0].bytes = Bytes(1);
     assert_eq!(small.peak(&here).expect("a peak").bytes, Bytes(10 + 40 + 50));
-    let early = small.peak_with(&here, |_| Stay { arrives: None, leaves: Some(1) }).expect("a peak");
+    let early = small.peak_with(&here, |_| LiveRange { first: None, last: Some(1) }).expect("a peak");
     assert_eq!(early.bytes, Bytes(40 + 50));
 }
 
 #[test]
-fn arrivals_are_there_from_the_start_unless_said_otherwise() {
+fn incoming_tensors_are_live_from_the_start_by_default() {
     // Task 2 adds an input (7) to the end of a chain.
     let graph = graph(&[1, 50, 2, 7, 3], vec![task(&[0], &[1]), task(&[1], &[2]), task(&[2, 3], &[4])]);
     let all = order(&[0, 1, 2]);
     let peak = graph.peak(&all).expect("a peak");
     assert_eq!((peak.bytes, peak.at), (Bytes(50 + 2 + 7), Some(TaskId(1))));
-    let late = graph.peak_with(&all, |_| Stay { arrives: Some(2), leaves: None }).expect("a peak");
+    let late = graph.peak_with(&all, |_| LiveRange { first: Some(2), last: None }).expect("a peak");
     assert_eq!((late.bytes, late.at), (Bytes(50 + 2), Some(TaskId(1))));
-    // Nothing arrives after it was read.
-    let never = graph.peak_with(&all, |_| Stay { arrives: Some(9), leaves: None }).expect("a peak");
+    // The first reader limits the arrival.
+    let never = graph.peak_with(&all, |_| LiveRange { first: Some(9), last: None }).expect("a peak");
     assert_eq!(never, late);
 }
 
 #[test]
-fn constants_are_there_once() {
+fn constants_are_counted_once() {
     let mut tasks = vec![task(&[0], &[1]), task(&[1], &[2]), task(&[2], &[3])];
     tasks[0].constants = vec![ConstantId(0), ConstantId(1)];
     tasks[1].constants = vec![ConstantId(1), ConstantId(1)];
@@ -118,13 +118,13 @@ fn batches_scale_activations_and_not_weights() {
 fn views_share_memory() {
     let mut tensors = vec![tensor(1), tensor(100), tensor(100), tensor(7), tensor(8)];
     tensors[2].alias = Some(TensorId(1));
-    // 0 -> 1 -> view 2 -> 3 -> 4, the model's result.
+    // 0 -> 1 -> view 2 -> 3 -> 4, the model's output.
     tensors[4].is_output = true;
     let tasks = vec![task(&[0], &[1]), task(&[1], &[2]), task(&[2], &[3]), task(&[3], &[4])];
     let graph = MemoryGraph::new(tensors, vec![], tasks).expect("a graph");
     let peak = graph.peak(&order(&[0, 1, 2, 3])).expect("a peak");
     assert_eq!((peak.bytes, peak.at), (Bytes(100 + 7), Some(TaskId(2))));
-    // The view is made elsewhere: it arrives as a tensor of its own, and what it is a view of stays for the task elsewhere.
+    // The view is created elsewhere: it is an incoming tensor with its own buffer, and its operand is outgoing.
     let peak = graph.peak(&order(&[0, 2, 3])).expect("a peak");
     assert_eq!((peak.bytes, peak.at), (Bytes(100 + 100 + 7), Some(TaskId(2))));
 }
@@ -156,10 +156,10 @@ fn contradictions_are_errors() {
     let aliased = MemoryTensor { alias: Some(TensorId(0)), ..tensor(1) };
     fails(
         make(vec![tensor(1), aliased], vec![task(&[], &[1])]),
-        "tensor 1 shares the memory of tensor 0, which is no operand of the task that writes it",
+        "tensor 1 shares the memory of tensor 0, which is not an operand of the task that writes it",
     );
     let wrong = |tasks: &[usize]| chain().peak(&order(tasks)).expect_err("an error");
-    fails(wrong(&[0, 9]), "there is no task 9");
+    fails(wrong(&[0, 9]), "task 9 does not exist");
     fails(wrong(&[0, 0]), "task 0 is in the order twice");
     fails(wrong(&[1, 0]), "task 1 reads tensor 1 before task 0, which writes it: swap them");
 }
@@ -188,7 +188,7 @@ impl Random {
         MemoryGraph::new(tensors, constants, tasks).expect("a graph")
     }
 
-    /// Some of the tasks, in an order in which they can run.
+    /// Returns a random subset of the tasks in a topological order.
     fn order(&mut self, graph: &MemoryGraph) -> Vec<TaskId> {
         let mut waiting: Vec<_> = (0..graph.tasks.len()).filter(|_| self.below(3) > 0).map(TaskId).collect();
         let mut order = vec![];
@@ -208,8 +208,8 @@ impl Random {
     }
 }
 
-/// The peak by asking, before each task, of each tensor whether it must be there.
-fn simulated(graph: &MemoryGraph, order: &[TaskId], stay: &dyn Fn(TensorId) -> Stay) -> u64 {
+/// Returns the peak by checking, at each task, whether each tensor is live.
+fn simulated(graph: &MemoryGraph, order: &[TaskId], live_range: &dyn Fn(TensorId) -> LiveRange) -> u64 {
     let is_here = |task: TaskId| order.contains(&task);
     let position = |task: TaskId| order.iter().position(|&other| other == task).expect("a task of the set");
     let writer =
@@ -232,10 +232,10 @@ fn simulated(graph: &MemoryGraph, order: &[TaskId], stay: &dyn Fn(TensorId) -> S
                 let tasks = (0..graph.tasks.len()).map(TaskId);
                 let read_elsewhere = tasks.filter(|&t| !is_here(t)).any(|t| graph.tasks[t.0].reads.contains(&tensor));
                 if read_elsewhere || graph.tensors[tensor.0].is_output {
-                    last = last.max(stay(tensor).leaves.unwrap_or(end).min(end));
+                    last = last.max(live_range(tensor).last.unwrap_or(end).min(end));
                 }
             }
-            None => first = first.min(stay(tensor).arrives.unwrap_or(0)),
+            None => first = first.min(live_range(tensor).first.unwrap_or(0)),
         }
         Some((first, last))
     };
@@ -271,7 +271,7 @@ fn agrees_with_a_simulation() {
             let stays: Vec<_> = (0..graph.tensors.len())
                 .map(|_| {
                     let mut some = || (random.below(2) == 0).then(|| random.below(12));
-                    Stay { arrives: some(), leaves: some() }
+                    LiveRange { first: some(), last: some() }
                 })
                 .collect();
             let known = |tensor: TensorId| stays[tensor.0];

@@ -1,4 +1,4 @@
-//! Models as files (`divi-cost-model/1`), written by `divi-profile fit`:
+//! File format of models (`divi-cost-model/1`), written by `divi-profile fit`:
 //!
 //! ```json
 //! {
@@ -16,8 +16,8 @@
 //! }
 //! ```
 //!
-//! `captured` is missing where captured graphs were not measured. Every class but views is there; one with no samples has
-//! assumed coefficients. What is in `launch` counts in eager launches; terms are named and explained in [`super::term`].
+//! `captured` is absent if captured graphs were not measured. All classes except views are present; a class with 0 samples has
+//! prior coefficients. The unit of `launch` is eager launches. [`super::term`] documents the terms.
 
 use super::{Coefficients, Machine, Model, Rates, Term};
 use crate::json::{At, Error, parse};
@@ -27,7 +27,7 @@ use std::collections::BTreeMap;
 
 const FORMAT: &str = "divi-cost-model/1";
 
-/// Every class but views, with its name in files.
+/// All classes except views, with their names in files.
 pub(crate) const CLASSES: &[(Class, &str)] = &[
     (Class::Conv, "Conv"),
     (Class::DepthwiseConv, "DepthwiseConv"),
@@ -47,6 +47,7 @@ pub(crate) const CLASSES: &[(Class, &str)] = &[
 ];
 
 impl Model {
+    /// Parses a model file.
     pub fn from_json(text: &str) -> Result<Self, Error> {
         let value = parse(text)?;
         let root = At::root(&value);
@@ -90,7 +91,7 @@ impl Model {
         })
     }
 
-    /// The file: the same model is the same text, byte for byte.
+    /// Returns the contents of a model file. Deterministic, byte for byte.
     pub fn to_json(&self) -> String {
         let mut launch = Map::from_iter([("eager".to_owned(), json!(self.eager.0))]);
         if let Some(captured) = self.captured {
@@ -124,7 +125,7 @@ fn read_class(at: &At<'_>) -> Result<Coefficients, Error> {
     for (name, coefficient) in at.field("terms")?.fields()? {
         let term = Term::from_name(name).ok_or_else(|| {
             let known: Vec<&str> = Term::ALL.iter().map(|term| term.name()).collect();
-            coefficient.error(format!("no such term; there are {}", known.join(", ")))
+            coefficient.error(format!("unknown term; expected one of {}", known.join(", ")))
         })?;
         terms.push((term, coefficient.amount()?));
     }

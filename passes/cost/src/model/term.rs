@@ -1,20 +1,21 @@
-//! The terms of the model: what a kernel spends its time on, each as the time it would take at a peak rate.
+//! Terms of the model: components of a kernel's time, each as its time at a peak rate.
 //!
-//! A kernel's time is a sum of terms, each times a coefficient that is fitted for its class (the reciprocal of an efficiency)
-//! and never negative. Every term grows with the batch and shrinks as rates grow, and so does every sum of them.
+//! A kernel's time is a sum of terms with nonnegative coefficients, which are fitted per class (the reciprocal of an
+//! efficiency). Every term, and so every sum, increases with the batch size and decreases with the rates.
 
 use crate::{Class, Geometry, Task, Work};
 
 macro_rules! terms {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
-        /// See the module.
+        /// Term of the model: see the module. Terms that count operations precede those that count bytes.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum Term { $($(#[$doc])* $variant,)* }
 
         impl Term {
+            /// All terms.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// Its name in a model's file.
+            /// Returns the name in model files.
             pub fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
             }
@@ -23,65 +24,68 @@ macro_rules! terms {
 }
 
 terms! {
-    /// All operations at the peak rate.
+    /// All operations.
     Flops = "flops",
-    /// The same, of convolutions of one tap only.
+    /// Operations of pointwise convolutions.
     FlopsPointwise = "flops.pointwise",
-    /// The same, of unit-stride convolutions of nine taps only: those that Winograd's algorithm makes cheaper.
+    /// Operations of unit-stride 3×3 convolutions, for which Winograd's algorithm applies.
     Flops3x3 = "flops.3x3",
-    /// The same, of all other convolutions only.
+    /// Operations of all other convolutions.
     FlopsOther = "flops.other",
-    /// A product is cut into tiles; each unit computes one at a time, so that the last wave of tiles is as long as a full one.
-    /// The time of all waves at the peak rate.
+    /// Operations of a product with its tiles rounded up to full waves: each unit computes one tile at a time, so that the
+    /// last wave takes as long as a full one (wave quantization).
     Waves = "waves",
+    /// `Waves` of pointwise convolutions.
     WavesPointwise = "waves.pointwise",
+    /// `Waves` of unit-stride 3×3 convolutions.
     Waves3x3 = "waves.3x3",
+    /// `Waves` of all other convolutions.
     WavesOther = "waves.other",
-    /// The time of one full tile on one unit: what a product takes at least, however small it is. A product with a vector has
-    /// no tiles.
+    /// Time of one full tile on one unit, the minimum for a product of any size. A product with a vector has no tiles.
     Depth = "depth",
+    /// `Depth` of pointwise convolutions.
     DepthPointwise = "depth.pointwise",
-    /// The same, of convolutions of several taps only.
+    /// `Depth` of all other convolutions.
     DepthOther = "depth.other",
-    /// Tiles one after the other, as the steps of a recurrent layer.
+    /// Sequential tiles: the steps of a recurrent layer.
     Steps = "steps",
-    /// The operations of the first rows of a product: few rows do not fill the registers of a kernel.
+    /// Operations of the first rows of a product: few rows do not fill the registers of a kernel.
     FewRows = "few_rows",
-    /// Bytes of operands that are computed.
+    /// Bytes of computed operands.
     Read = "read",
-    /// Bytes of operands that are constant.
+    /// Bytes of constant operands.
     Weights = "weights",
     /// Bytes of results.
     Written = "written",
-    /// All of the three.
+    /// Bytes of operands, weights and results.
     Bytes = "bytes",
-    /// Bytes that do not stay in the caches, whatever they are.
+    /// Bytes that exceed the caches.
     Spill = "spill",
-    /// Bytes of results of a convolution with a bias, which are read and written once more to add it.
+    /// Bytes of results of a convolution with a bias, which a separate pass reads and writes again.
     BiasPass = "bias_pass",
-    /// Bytes of results of a convolution whose rows have an odd length, which are stored one by one.
+    /// Bytes of results of a convolution with odd row length, whose stores are not vectorized.
     OddRows = "odd_rows",
-    /// Bytes of results times the side of the kernel: a depthwise convolution reads a row of its kernel at once.
+    /// Bytes of results times the side of the kernel: a depthwise convolution reads one row of its kernel at a time.
     KernelRows = "kernel_rows",
-    /// Bytes of a convolution's data, unfolded for each tap.
+    /// Bytes of a convolution's unfolded data (im2col).
     Unfold = "unfold",
 }
 
-/// What the terms know of the kind of device.
+/// Properties of a device that the terms depend on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Machine {
-    /// Processors that run one tile each.
+    /// Processors that compute one tile each at a time.
     pub units: f64,
     /// Rows that fill the registers of a kernel.
     pub rows: f64,
-    /// Bytes that one operator can keep in the caches.
+    /// Cache capacity in bytes that one operator can use.
     pub cache: f64,
 }
 
-/// The side of a tile of a product.
+/// Side of a tile of a product.
 const TILE: f64 = 64.0;
 
-/// What a kernel does, as the terms see it: the operator that gives it its character, and the bytes of the whole.
+/// Work of a kernel: its dominant operator, and the memory traffic of the whole kernel.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kernel<'a> {
     pub(crate) work: &'a Work,
@@ -98,7 +102,7 @@ struct Product {
     depth: f64,
 }
 
-/// Convolutions that take different algorithms.
+/// Kinds of convolutions, for which libraries use different algorithms.
 #[derive(PartialEq)]
 enum Window {
     Pointwise,
@@ -107,12 +111,12 @@ enum Window {
 }
 
 impl<'a> Kernel<'a> {
-    /// An operator by itself.
+    /// Returns a kernel of one operator.
     pub(crate) fn new(work: &'a Work) -> Self {
         Self { work, read: work.read as f64, weights: work.weights as f64, written: work.written as f64 }
     }
 
-    /// A task to which one of its members gives the character.
+    /// Returns the kernel of a task with the dominant operator `work`.
     pub(crate) fn of(task: &Task, work: &'a Work) -> Self {
         Self { work, read: task.read as f64, weights: task.weights as f64, written: task.written as f64 }
     }
@@ -121,7 +125,7 @@ impl<'a> Kernel<'a> {
         self.read + self.weights + self.written
     }
 
-    /// Whether it is a convolution with a bias.
+    /// Returns true for a convolution with a bias.
     pub(crate) fn has_bias(&self) -> bool {
         let Geometry::Conv { groups, in_channels, out_channels, taps, .. } = self.work.geometry else { return false };
         let kernels = groups.saturating_mul(in_channels).saturating_mul(out_channels).saturating_mul(taps);
@@ -152,7 +156,7 @@ impl<'a> Kernel<'a> {
         }
     }
 
-    /// Bytes that it keeps in the caches if they fit. Functions of one operand work in place.
+    /// Returns the bytes of its working set. Unary elementwise operators work in place.
     fn footprint(&self) -> f64 {
         const SCALARS: f64 = 64.0;
         let in_place = self.work.class == Class::Elementwise && self.read == self.written && self.weights <= SCALARS;
@@ -161,17 +165,17 @@ impl<'a> Kernel<'a> {
 }
 
 impl Term {
-    /// The term of that name.
+    /// Finds a term by its name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|term| term.name() == name)
     }
 
-    /// Whether it is a number of operations; of bytes otherwise.
+    /// Returns true if the term counts operations, false if it counts bytes.
     pub fn is_compute(self) -> bool {
         self < Self::Read
     }
 
-    /// How many operations or bytes it is. The device is busy with that many at its peak rate.
+    /// Returns the number of operations or bytes, which take time at the peak rate of the whole device.
     pub(crate) fn amount(self, kernel: &Kernel<'_>, machine: &Machine) -> f64 {
         let only = |window: Window, amount: f64| if kernel.window() == Some(window) { amount } else { 0.0 };
         let product = |amount: fn(&Product, &Machine) -> f64| kernel.product().map_or(0.0, |it| amount(&it, machine));

@@ -1,4 +1,4 @@
-//! What holds of every estimate, whatever the task.
+//! Tests of properties of all estimates.
 
 use super::*;
 use crate::{
@@ -7,7 +7,7 @@ use crate::{
 };
 use divi_onnx::DType;
 
-/// Numbers that are the same in every run.
+/// Deterministic generator (xorshift).
 struct Random(u64);
 
 impl Random {
@@ -18,14 +18,14 @@ impl Random {
         self.0
     }
 
-    /// Between one and a limit, small ones as often as large ones.
+    /// Returns a number between 1 and `limit`; small numbers are more likely.
     fn size(&mut self, limit: u64) -> u64 {
         let largest = 1 + self.next() % limit;
         1 + self.next() % largest
     }
 }
 
-/// An operator that has a batch.
+/// Random operator, for any batch size.
 #[derive(Clone, Copy, Debug)]
 struct Sizes {
     class: Class,
@@ -106,7 +106,7 @@ impl Sizes {
     }
 }
 
-/// A chain of operators as one task: what is between them is not moved.
+/// Returns a chain of operators as one task, without the traffic of intermediate results.
 fn cluster(works: &[Work]) -> Task {
     Task {
         read: works.first().map_or(0, |work| work.read),
@@ -116,7 +116,7 @@ fn cluster(works: &[Work]) -> Task {
     }
 }
 
-/// Calls with every model, kind of launch, and many chains of operators by batch size.
+/// Calls `check` with all models, launch modes, and many chains of operators as functions of the batch size.
 fn for_all(mut check: impl FnMut(&Model, Launch, &dyn Fn(u64) -> Task)) {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     for round in 0..400 {
@@ -141,7 +141,7 @@ fn estimates_are_finite_and_above_the_roofline() {
 }
 
 #[test]
-fn a_larger_batch_never_takes_less() {
+fn estimates_increase_with_batch_size() {
     for_all(|model, launch, task| {
         let mut last = 0.0;
         for batch in [1, 2, 3, 4, 7, 8, 16, 31, 64, 65, 128, 1000] {
@@ -153,7 +153,7 @@ fn a_larger_batch_never_takes_less() {
 }
 
 #[test]
-fn a_faster_device_is_never_slower() {
+fn estimates_decrease_with_rates() {
     for_all(|model, launch, task| {
         let (task, rates) = (task(4), model.rates);
         let micros = |rates| model.time(&rates, &task, launch).micros;
@@ -210,9 +210,9 @@ fn fusing_saves_launches_and_traffic() {
 }
 
 #[test]
-fn a_captured_launch_is_cheaper_and_can_be_given() {
+fn captured_launches_are_cheaper_and_can_be_overridden() {
     let (model, task) = (CUDA.model(), Task::from(elementwise(1)));
-    let time = |launch, given| model.time(&Rates { launch: given, ..model.rates }, &task, launch);
+    let time = |launch, overhead| model.time(&Rates { launch: overhead, ..model.rates }, &task, launch);
     let (eager, captured) = (time(Launch::Eager, None), time(Launch::Captured, None));
     assert_eq!((eager.bound, captured.bound), (Bound::Launch, Bound::Launch));
     assert!((eager.micros.0 - model.eager.0).abs() < 0.1 && captured.micros < eager.micros, "{eager:?} {captured:?}");
@@ -220,12 +220,12 @@ fn a_captured_launch_is_cheaper_and_can_be_given() {
         assert!((time(launch, Some(Micros(2.0))).micros.0 - 2.0).abs() < 0.1);
         assert!(time(launch, Some(Micros(f64::NAN))).micros.0.is_finite());
     }
-    // Nothing was captured on CPUs: the model knows of no difference.
+    // Captured graphs were not measured on CPUs.
     assert_eq!(CPU.model().captured, None);
 }
 
 #[test]
-fn bounds_tell_what_the_time_is_made_of() {
+fn bounds_are_the_dominant_component() {
     let model = CUDA.model();
     let bound = |work: Work| model.time(&model.rates, &work.into(), Launch::Captured).bound;
     assert_eq!(bound(conv(512, 1 << 16)), Bound::Compute);
@@ -234,7 +234,7 @@ fn bounds_tell_what_the_time_is_made_of() {
 }
 
 #[test]
-fn rates_that_are_none_still_give_a_time() {
+fn invalid_rates_yield_finite_times() {
     for rate in [0.0, -1.0, f64::NAN] {
         let rates = Rates { flops_per_s: rate, bytes_per_s: rate, launch: None };
         let estimate = CUDA.model().time(&rates, &conv(64, 3136).into(), Launch::Eager);
@@ -242,7 +242,7 @@ fn rates_that_are_none_still_give_a_time() {
     }
 }
 
-/// No table has transformers: their products and softmaxes must come out near what such a device is known to do.
+/// The measured networks include no transformers; their products and softmaxes must have plausible efficiencies.
 #[test]
 fn transformers_are_plausible() {
     let (model, rows, hidden) = (CUDA.model(), 128 * 128, 768);
@@ -283,8 +283,8 @@ fn broken_files_are_errors() {
         assert!(error.starts_with(expected), "{error}");
     };
     fails("divi-cost-model/1", "divi-cost-model/2", "format: must be 'divi-cost-model/1', is 'divi-cost-model/2'");
-    fails("\"flops.3x3\"", "\"flops.4x4\"", "classes.Conv.terms.flops.4x4: no such term; there are flops, ");
-    fails("\"Softmax\"", "\"Softmin\"", "classes: unknown field 'Softmin'; there are Conv, ");
+    fails("\"flops.3x3\"", "\"flops.4x4\"", "classes.Conv.terms.flops.4x4: unknown term; expected one of flops, ");
+    fails("\"Softmax\"", "\"Softmin\"", "classes: unknown field 'Softmin'; expected one of Conv, ");
     fails("\"eager\": ", "\"eager\": -", "launch_us.eager: must be a positive number, is -");
-    fails("\"units\"", "\"unit\"", "machine: unknown field 'unit'; there are units, rows, cache");
+    fails("\"units\"", "\"unit\"", "machine: unknown field 'unit'; expected one of units, rows, cache");
 }

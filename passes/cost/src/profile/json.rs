@@ -1,4 +1,4 @@
-//! Profiles as files (`divi-profile/1`):
+//! File format of profiles (`divi-profile/1`):
 //!
 //! ```json
 //! {
@@ -13,8 +13,8 @@
 //! }
 //! ```
 //!
-//! `launch_us`, `weights` and `count` (1) may be left out. `attrs` has the names and values that ONNX gives them; it belongs to
-//! the first operator, or is a list with one object for each. `out` is a shape, or a list of them.
+//! `launch_us`, `weights` and `count` (1) are optional. `attrs` has ONNX's names and values; it belongs to the first operator,
+//! or is a list with one object per operator. `out` is a shape, or a list of shapes.
 
 use super::{Entry, Member, Profile};
 use crate::Micros;
@@ -25,10 +25,11 @@ use std::collections::BTreeMap;
 
 const FORMAT: &str = "divi-profile/1";
 
-/// Element types whose names are shorter in files; all others have ONNX's.
+/// Element types with shorter names in files; all others have ONNX's names.
 const SHORT: &[(DType, &str)] = &[(DType::F32, "f32"), (DType::F16, "f16"), (DType::BF16, "bf16"), (DType::F64, "f64")];
 
 impl Profile {
+    /// Parses a profile.
     pub fn from_json(text: &str) -> Result<Self, Error> {
         let value = parse(text)?;
         let root = At::root(&value);
@@ -40,7 +41,7 @@ impl Profile {
         Ok(profile)
     }
 
-    /// The file, one line an entry.
+    /// Returns the contents of a profile, one line per entry.
     pub fn to_json(&self) -> String {
         let mut file = Map::new();
         file.insert("format".to_owned(), json!(FORMAT));
@@ -103,7 +104,9 @@ fn read_dtype(at: &At<'_>) -> Result<DType, Error> {
     let name = at.string()?;
     let short = SHORT.iter().find(|(_, short)| *short == name).map(|(dtype, _)| *dtype);
     let long = || DType::ALL.iter().copied().find(|dtype| dtype.name() == name);
-    short.or_else(long).ok_or_else(|| at.error(format!("'{name}' is no element type: write f32, f16, bf16, int8, …")))
+    short
+        .or_else(long)
+        .ok_or_else(|| at.error(format!("unknown element type '{name}'; expected f32, f16, bf16, int8, …")))
 }
 
 fn write_dtype(dtype: DType) -> &'static str {
@@ -114,7 +117,7 @@ fn read_attributes(at: &At<'_>) -> Result<Attributes, Error> {
     at.fields()?.into_iter().map(|(name, value)| Ok((name, read_attribute(&value)?))).collect()
 }
 
-/// Returns a number as ONNX has it; `None` if it is larger than any that JSON can have again.
+/// Returns a number as `f32`, ONNX's type of attributes; `None` if it overflows, because JSON has no infinity.
 fn float(value: &Value) -> Option<f32> {
     value.as_f64().map(|value| value as f32).filter(|value| value.is_finite())
 }
@@ -142,7 +145,7 @@ fn read_attribute(at: &At<'_>) -> Result<Attr, Error> {
 }
 
 impl Entry {
-    /// What a file has for it but for its times: for those who measure them later.
+    /// Returns the entry as in a file, but without times, which are measured later.
     pub fn without_times(&self) -> Value {
         let mut value = write_entry(self);
         value.as_object_mut().and_then(|fields| fields.remove("us"));
@@ -188,7 +191,7 @@ fn write_attributes(attributes: &Attributes) -> Value {
             Attr::Floats(values) => json!(values),
             Attr::Strs(values) => json!(values),
             Attr::DType(dtype) => json!(dtype.code()),
-            // Constants are operands of the newest opset, and graphs are not measured.
+            // In the newest opset constants are operands, and operators with graphs are not measured.
             Attr::Tensor(_) | Attr::Other => return None,
         };
         Some((name.to_owned(), value))

@@ -1,10 +1,10 @@
-//! What entries are matched by.
+//! Keys by which entries are matched.
 
 use super::Entry;
 use divi_onnx::{Attr, Attributes, DType, Op};
 use std::fmt::Write;
 
-/// An operator or a cluster without its batch, in a form that is the same however it was written down.
+/// Canonical form of an operator or a cluster, without its batch size.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
     ops: String,
@@ -14,18 +14,19 @@ pub struct Key {
     dtype: DType,
 }
 
-/// An operand of a task.
+/// Operand of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operand<'a> {
+    /// Shape.
     pub shape: &'a [u64],
-    /// A weight: it has no batch.
+    /// True for weights, which have no batch dimension.
     pub is_constant: bool,
 }
 
-/// Attributes that change numbers, not work.
+/// Attributes that do not affect the time.
 const IGNORED: &[&str] = &["alpha", "beta", "epsilon", "gamma", "lambd", "momentum", "seed", "training_mode"];
 
-/// Attributes that are as good as absent if they have this value (in all places, for lists).
+/// Attributes that are equivalent to absent ones if they have this value (in all elements, for lists).
 const DEFAULTS: &[(&str, i64)] = &[
     ("ceil_mode", 0),
     ("count_include_pad", 0),
@@ -39,13 +40,13 @@ const DEFAULTS: &[(&str, i64)] = &[
     ("transB", 0),
 ];
 
-/// Operators whose axis is the last one if nothing else is said.
+/// Operators whose axis is the last one by default.
 const LAST_AXIS: &[Op] = &[Op::Hardmax, Op::LayerNormalization, Op::LogSoftmax, Op::RMSNormalization, Op::Softmax];
 
 impl Key {
-    /// The key of operators with these attributes, in the order in which they run; `operands` are those from outside, in the
-    /// order in which the operators take them. `None` if the first dimension of an operand or result is not a multiple of
-    /// the batch: such a task has no batch that could be taken away.
+    /// Returns the key of a sequence of operators with these attributes. `operands` are those from outside of the cluster, in
+    /// the order of their use. `None` if the first dimension of an operand or result is not a multiple of the batch size: such
+    /// a task has no batch dimension.
     pub fn new(
         ops: &[(&str, &Attributes)],
         operands: &[Operand<'_>],
@@ -66,6 +67,7 @@ impl Key {
         Some(Self { ops: describe(ops, &inputs, Some(&weights)), inputs, weights: Some(weights), outputs, dtype })
     }
 
+    /// Returns the key of an entry.
     pub(crate) fn of(entry: &Entry) -> Self {
         let ops: Vec<(&str, &Attributes)> = entry.ops.iter().map(|op| (&op.name[..], &op.attributes)).collect();
         Self {
@@ -77,7 +79,7 @@ impl Key {
         }
     }
 
-    /// The key of an entry that does not say what its weights are.
+    /// Returns the key of an entry with unknown weights.
     pub(super) fn without_weights(&self) -> Self {
         Self { weights: None, ..self.clone() }
     }
@@ -86,7 +88,7 @@ impl Key {
 fn describe(ops: &[(&str, &Attributes)], inputs: &[Vec<u64>], weights: Option<&[Vec<u64>]>) -> String {
     let mut text = String::new();
     for (op, attributes) in ops {
-        let known = Op::from_name(op).map(Op::exported);
+        let known = Op::from_name(op).map(Op::onnx_op);
         let op = known.map_or(*op, |known| known.name());
         let mut printed: Vec<String> = attributes
             .iter()
@@ -94,7 +96,7 @@ fn describe(ops: &[(&str, &Attributes)], inputs: &[Vec<u64>], weights: Option<&[
             .map(|(name, attr)| print(name, attr, inputs))
             .collect();
         let has = |name| attributes.get(name).is_some();
-        // The weights of a convolution have the shape of its kernel, whether or not an attribute repeats it.
+        // The weights of a convolution determine the kernel's shape, so the attribute is optional.
         if known == Some(Op::Conv) && !has("kernel_shape") {
             let kernel = weights.and_then(|weights| weights.first()).and_then(|weights| weights.get(2..));
             printed.extend(kernel.map(|kernel| format!("kernel_shape={kernel:?}")));
@@ -103,7 +105,7 @@ fn describe(ops: &[(&str, &Attributes)], inputs: &[Vec<u64>], weights: Option<&[
             printed.push(print("axis", &Attr::Int(-1), inputs));
         }
         printed.sort();
-        write!(text, "{op}({}) ", printed.join(",")).expect("a string takes everything");
+        write!(text, "{op}({}) ", printed.join(",")).expect("writing to a string cannot fail");
     }
     text
 }
@@ -121,7 +123,7 @@ fn is_default(name: &str, attr: &Attr) -> bool {
 
 fn print(name: &str, attr: &Attr, inputs: &[Vec<u64>]) -> String {
     match attr {
-        // Axes are counted from the start.
+        // Axes are normalized to nonnegative ones.
         Attr::Int(axis) if name == "axis" && *axis < 0 => {
             let rank = inputs.first().map_or(0, Vec::len) as i64;
             format!("axis={}", axis + rank)
@@ -132,7 +134,7 @@ fn print(name: &str, attr: &Attr, inputs: &[Vec<u64>]) -> String {
         Attr::Floats(values) => format!("{name}={values:?}"),
         Attr::Str(value) => format!("{name}={value:?}"),
         Attr::Strs(values) => format!("{name}={values:?}"),
-        // Files have its number.
+        // Files contain the type's code.
         Attr::DType(dtype) => format!("{name}={}", dtype.code()),
         other => format!("{name}={other:?}"),
     }

@@ -1,27 +1,27 @@
-//! The task that an entry stands for.
+//! Task of an entry.
 
 use super::{Entry, Member};
-use crate::work::{Work, opaque, work};
+use crate::work::{Work, opaque_work, work};
 use crate::{Class, Task};
 use divi_onnx::infer::infer;
 use divi_onnx::{Attr, Dim, Error, Node, Op, TensorType, Value, schema};
 use std::collections::VecDeque;
 
-/// Operands that are still to be taken by an operator.
+/// Operands of an entry that are not assigned to an operator yet.
 struct Pool {
     data: VecDeque<Vec<u64>>,
-    /// None if the entry does not say what its weights are.
+    /// `None` if the weights of the entry are unknown.
     weights: Option<VecDeque<Vec<u64>>>,
 }
 
-/// An operand and whether it is a constant.
+/// Shape of an operand, and true if it is constant.
 type Taken = (Vec<u64>, bool);
 
 impl Entry {
-    /// What it does at a batch size.
+    /// Returns the task at a batch size.
     ///
-    /// The operators are a chain: each takes the result of the one before it, and what it needs further from the operands of
-    /// the entry, in their order. Weights that the entry does not name are those that its shapes ask for, without biases.
+    /// The operators form a chain: each takes the result of its predecessor, and further operands from those of the entry, in
+    /// order. If the weights of the entry are unknown, they are derived from its shapes, without biases.
     pub fn task(&self, batch: u64) -> Result<Task, Error> {
         let scaled = |shape: &Vec<u64>| scale(shape, batch);
         let mut pool = Pool {
@@ -58,14 +58,14 @@ impl Entry {
             };
             let counted = match &node {
                 Some(node) => work(node, &results, &constant),
-                None => opaque(&inputs, &results, &constant),
+                None => opaque_work(&inputs, &results, &constant),
             };
             members.push(counted.map_err(failed)?);
             flow = results.into_iter().next();
         }
         let left = pool.data.len() + pool.weights.map_or(0, |weights| weights.len());
         if left > 0 {
-            return Err(Error::new(format!("{left} of its operands belong to none of its operators")));
+            return Err(Error::new(format!("{left} of its operands are not used by its operators")));
         }
         Ok(match &members[..] {
             [member] => Task::from(*member),
@@ -73,7 +73,7 @@ impl Entry {
         })
     }
 
-    /// A cluster reads and writes what is outside of it.
+    /// Returns the task of a cluster, whose traffic is that of the entry's operands and results.
     fn cluster(&self, members: Vec<Work>, batch: u64) -> Task {
         let bytes = |shapes: &[Vec<u64>], batch: u64| {
             let count =
@@ -93,7 +93,7 @@ impl Entry {
         TensorType::new(self.dtype, dims)
     }
 
-    /// The operands of an operator behind its first.
+    /// Removes the operands of an operator after its first from the pool and returns them.
     fn further(&self, index: usize, first: &TensorType, pool: &mut Pool) -> Vec<Taken> {
         let op = &self.ops[index];
         let later = &self.ops[index + 1..];
@@ -105,7 +105,7 @@ impl Entry {
         let Some(weights) = &mut pool.weights else {
             taken.extend((0..needs.either).filter_map(|_| pool.data.pop_front()).map(|shape| (shape, false)));
             if taken.is_empty() {
-                taken.extend(self.usual_weights(op, first).into_iter().map(|shape| (shape, true)));
+                taken.extend(self.derived_weights(op, first).into_iter().map(|shape| (shape, true)));
             }
             return taken;
         };
@@ -120,8 +120,8 @@ impl Entry {
         taken
     }
 
-    /// The weights that the shapes of an operator ask for.
-    fn usual_weights(&self, op: &Member, first: &TensorType) -> Vec<Vec<u64>> {
+    /// Returns the shapes of the weights that the shapes of an operator imply.
+    fn derived_weights(&self, op: &Member, first: &TensorType) -> Vec<Vec<u64>> {
         let sizes = |ty: &TensorType| -> Vec<u64> {
             ty.static_shape().unwrap_or_default().into_iter().map(i64::unsigned_abs).collect()
         };
@@ -150,15 +150,15 @@ impl Entry {
     }
 }
 
-/// What an operator takes beside its first operand.
+/// Operands of an operator after its first.
 struct Needs {
-    /// As many as there are.
+    /// True if it takes any number of operands.
     is_variadic: bool,
-    /// Operands that are computed or constant.
+    /// Number of operands that may be computed or constant.
     either: usize,
-    /// Operands that are constant.
+    /// Number of operands that are constant.
     constants: usize,
-    /// Constants that may be left out.
+    /// Number of optional constants.
     optional: usize,
 }
 
@@ -175,13 +175,13 @@ fn needs(op: &Member) -> Needs {
     Needs { is_variadic: schema.inputs.variadic, either, constants, optional }
 }
 
-/// Constants that a later operator cannot do without, if that many computed operands are left.
+/// Returns the number of constants that a later operator requires, given the number of remaining computed operands.
 fn needs_of_weights(op: &Member, data: usize) -> usize {
     let needs = needs(op);
     needs.constants + needs.either.saturating_sub(data)
 }
 
-/// A shape at a batch size.
+/// Returns a shape at a batch size.
 fn scale(shape: &[u64], batch: u64) -> Vec<u64> {
     match shape {
         [first, rest @ ..] => [&[first.saturating_mul(batch)], rest].concat(),

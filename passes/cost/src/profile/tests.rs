@@ -36,7 +36,7 @@ fn profile() -> Profile {
     Profile::from_json(PROFILE).unwrap()
 }
 
-/// The cluster of the first entry, at a batch.
+/// Returns the key of the first entry's cluster at a batch size.
 fn conv_key(batch: u64, strides: &[i64], kernel_shape: bool) -> Key {
     let mut conv = attributes(&[("pads", &[1, 1, 1, 1]), ("dilations", &[1, 1]), ("group", &[1])]);
     conv.push("strides", Attr::Ints(strides.to_vec()));
@@ -63,13 +63,13 @@ fn files_round_trip() {
     assert!(Profile::from_json(&empty).unwrap().entries().is_empty(), "{empty}");
 }
 
-/// However an operator is written down, with defaults or without: it is the same one.
+/// Explicit and implicit defaults are equivalent.
 #[test]
-fn entries_are_found_by_meaning() {
+fn entries_are_found_by_canonical_form() {
     let profile = profile();
-    let measured = |micros| Some(Found { micros: Micros(micros), source: Source::Measured });
+    let measured = |micros| Some(ProfileTime { micros: Micros(micros), source: LookupKind::Measured });
     assert_eq!(profile.find(&conv_key(1, &[1, 1], true), 1), measured(40.0));
-    assert_eq!(profile.find(&conv_key(16, &[1, 1], false), 16), measured(400.0), "the weights tell the kernel");
+    assert_eq!(profile.find(&conv_key(16, &[1, 1], false), 16), measured(400.0), "the weights determine the kernel");
     assert_eq!(profile.find(&conv_key(1, &[2, 2], true), 1), None);
     let (none, axis) = (Attributes::default(), attributes(&[("axis", &[2])]));
     let attention = |softmax, dtype| {
@@ -81,9 +81,9 @@ fn entries_are_found_by_meaning() {
     assert_eq!(profile.find(&attention(&axis, DType::F32), 2), None);
 }
 
-/// A file has the number of an element type, which is the same attribute.
+/// A file contains the code of an element type, which is equivalent to the type.
 #[test]
-fn casts_are_found_again() {
+fn casts_round_trip() {
     let entry = Entry {
         ops: vec![Member {
             name: "Cast".to_owned(),
@@ -98,10 +98,10 @@ fn casts_are_found_again() {
     };
     let key = Key::of(&entry);
     let read = Profile::from_json(&Profile::new("", "", vec![entry]).to_json()).unwrap();
-    assert_eq!(read.find(&key, 1), Some(Found { micros: Micros(3.0), source: Source::Measured }));
+    assert_eq!(read.find(&key, 1), Some(ProfileTime { micros: Micros(3.0), source: LookupKind::Measured }));
 }
 
-/// Where an entry says what its weights are, they must be the same.
+/// Weights that an entry specifies must match.
 #[test]
 fn weights_are_matched_where_they_are_known() {
     let (profile, transposed) = (profile(), attributes(&[("transB", &[1])]));
@@ -114,13 +114,13 @@ fn weights_are_matched_where_they_are_known() {
 }
 
 #[test]
-fn batches_between_are_interpolated_and_those_beyond_are_scaled() {
+fn batches_are_interpolated_inside_and_scaled_outside_the_range() {
     let (profile, key) = (profile(), conv_key(1, &[1, 1], true));
-    let interpolated = Found { micros: Micros(250.0), source: Source::Interpolated };
+    let interpolated = ProfileTime { micros: Micros(250.0), source: LookupKind::Interpolated };
     assert_eq!(profile.find(&key, 10), Some(interpolated));
     assert_eq!(profile.find(&key, 32), None);
     let linear = |batch: u64| Micros(batch as f64);
-    let scaled = Found { micros: Micros(800.0), source: Source::Scaled };
+    let scaled = ProfileTime { micros: Micros(800.0), source: LookupKind::Scaled };
     assert_eq!(profile.find_or_scale(&key, 32, linear), Some(scaled));
     assert_eq!(profile.find_or_scale(&key, 10, linear), Some(interpolated));
     assert_eq!(profile.find_or_scale(&key, 32, |_| Micros::ZERO), None, "no ratio");
@@ -128,7 +128,7 @@ fn batches_between_are_interpolated_and_those_beyond_are_scaled() {
 }
 
 #[test]
-fn a_batch_that_cannot_be_taken_away_has_no_key() {
+fn indivisible_batch_has_no_key() {
     let relu = ("Relu", &Attributes::default());
     let key = |shape: &[u64], batch| Key::new(&[relu], &[data(shape)], &[shape], DType::F32, batch);
     assert!(key(&[6, 3], 4).is_none() && key(&[], 2).is_none() && key(&[6, 3], 0).is_none());
@@ -136,9 +136,9 @@ fn a_batch_that_cannot_be_taken_away_has_no_key() {
     assert!(key(&[], 1).is_some());
 }
 
-/// The same operator measured several times: the median, each as often as it counts.
+/// Repeated measurements are merged to their weighted median.
 #[test]
-fn entries_that_are_the_same_are_one() {
+fn equal_entries_are_merged() {
     let entry = |micros: f64, count| Entry {
         micros: [(1, micros)].into_iter().collect(),
         count,
@@ -164,13 +164,13 @@ fn broken_files_are_errors() {
         assert!(error.starts_with(expected), "{error}");
     };
     fails("divi-profile/1", "divi-profile/2", "format: must be 'divi-profile/1', is 'divi-profile/2'");
-    fails("\"device\"", "\"gadget\"", "unknown field 'gadget'; there are format, device");
+    fails("\"device\"", "\"gadget\"", "unknown field 'gadget'; expected one of format, device");
     fails("\"us\":{\"1\":20.0}", "\"us\":{}", "entries[1].us: must have the time of at least one batch size");
     fails("{\"1\":20.0}", "{\"one\":20.0}", "entries[1].us.one: must be named after a batch size");
     fails("{\"1\":20.0}", "{\"1\":20.0,\"01\":3}", "entries[1].us.01: batch size 1 is given twice");
     fails("{\"1\":20.0}", "{\"1\":-2}", "entries[1].us.1: must be a positive number, is -2");
     fails("[\"Gemm\"]", "[]", "entries[1].ops: must name at least one operator");
-    fails("float16", "float17", "entries[2].dtype: 'float17' is no element type");
+    fails("float16", "float17", "entries[2].dtype: unknown element type 'float17'");
     fails("[{},{\"axis\":-1}]", "[{}]", "entries[2].attrs: must have one object for each of 2 operators");
     fails("{\"transB\":1}", "{\"transB\":null}", "entries[1].attrs.transB: must be a number, a string, or a list");
     fails("[[1,512]]", "[1,512]", "entries[1].in[0]: must be a list, is 1");
@@ -185,7 +185,7 @@ fn entries_are_tasks() {
     let classes: Vec<Class> = task.members.iter().map(|work| work.class).collect();
     assert_eq!(classes, [Class::Conv, Class::BatchNorm, Class::Elementwise]);
     let image = 4 * 64 * 56 * 56;
-    assert_eq!(task.members[0].flops, 2 * image * 64 * 9, "the weights are those that the shapes ask for");
+    assert_eq!(task.members[0].flops, 2 * image * 64 * 9, "the weights are derived from the shapes");
     assert_eq!((task.read, task.written, task.weights), (4 * image, 4 * image, 4 * (64 * 64 * 9 + 4 * 64)));
     let task = gemm.task(2).unwrap();
     assert_eq!(task.flops(), 2 * 2 * 512 * 1000 + 2 * 1000, "with its bias");
@@ -195,9 +195,9 @@ fn entries_are_tasks() {
     assert_eq!((task.read, task.weights, task.written), (2 * 2 * 2 * 8 * 64, 0, 2 * 2 * 8 * 8));
 }
 
-/// A bias is taken only if what comes after does not need the constant.
+/// A bias is taken only if no later operator requires the constant.
 #[test]
-fn weights_are_dealt_out_in_order() {
+fn weights_are_assigned_in_order() {
     let entry = |ops: &[&str], weights: &[&[u64]]| Entry {
         ops: ops.iter().map(|name| Member { name: (*name).to_owned(), attributes: Attributes::default() }).collect(),
         inputs: vec![vec![1, 8, 4, 4]],
@@ -219,11 +219,11 @@ fn weights_are_dealt_out_in_order() {
     assert_eq!(flops(residual), [conv + bias, image, image]);
     let fails = |entry: Entry, expected: &str| assert_eq!(entry.task(1).unwrap_err().to_string(), expected);
     fails(entry(&["Conv"], &[]), "Conv: operand 1 is missing");
-    fails(entry(&["Relu"], &[channel]), "1 of its operands belong to none of its operators");
+    fails(entry(&["Relu"], &[channel]), "1 of its operands are not used by its operators");
     fails(Entry { inputs: vec![], ..entry(&["Relu"], &[]) }, "Relu: needs an operand");
 }
 
-/// Whatever is in a file: it is read or refused, and what is read can be asked for, counted and fitted to.
+/// Damaged files are parsed or rejected; entries of parsed ones can be looked up, counted and fitted.
 #[test]
 fn damaged_files_are_only_errors() {
     use crate::device::CPU;
@@ -259,5 +259,5 @@ fn damaged_files_are_only_errors() {
             assert!(fitted.is_ok_and(|model| crate::Model::from_json(&model.to_json()).is_ok()), "{text}");
         }
     }
-    assert!(read > 300, "{read} of the damaged files can be read: the test would test nothing otherwise");
+    assert!(read > 300, "only {read} of the damaged files can be parsed, too few for this test");
 }

@@ -1,6 +1,6 @@
-//! PyTorch's operators as ONNX exports them.
+//! Conversion of PyTorch's operators to their ONNX equivalents.
 
-use super::{Model, Remark, Time};
+use super::{Network, Note, Time};
 use crate::Micros;
 use crate::device::{self, Kind};
 use crate::json::{self, At, Error};
@@ -8,37 +8,38 @@ use crate::profile::{Entry, Key, Member, median};
 use divi_onnx::{Attr, Attributes, DType, Op};
 use std::collections::{BTreeMap, HashMap};
 
-/// What becomes of an operator: ONNX's, or the reason why it is left out.
+/// ONNX equivalent of an operator, or the reason why there is none.
 enum Converted {
     Operator {
         ops: Vec<Member>,
         inputs: Vec<Vec<u64>>,
         weights: Vec<Vec<u64>>,
-        /// What the table does not say.
+        /// Assumption about information that the table does not contain.
         assumed: Option<String>,
     },
     LeftOut(&'static str),
 }
 
-/// A node of the table.
+/// Node of the table.
 struct Node<'a> {
     at: &'a At<'a>,
     inputs: Vec<Vec<u64>>,
     output: Vec<u64>,
-    /// Bytes of parameters, where they are given.
+    /// Size of the parameters in bytes, if it is given.
     params: Option<u64>,
 }
 
-const IDENTITY: &str = "does nothing when a model is used";
-const VIEW: &str = "is a view in PyTorch, whose time is Python's";
-const NO_WINDOW: &str = "its window is not in the table, and no usual one has its sizes";
-const UNKNOWN: &str = "its form in ONNX is not known";
-/// Bytes of an element of the tables, which are in single precision.
+const IDENTITY: &str = "is the identity in inference";
+const VIEW: &str = "is a view, whose time is Python overhead";
+const NO_WINDOW: &str = "its window is not in the table, and no common window has its sizes";
+const UNKNOWN: &str = "has no known ONNX equivalent";
+/// Size of an element in bytes: the tables are in single precision.
 const ELEMENT: u64 = 4;
 
-/// Reads a model. Operators that are the same become one entry, with the medians of their times.
-pub(super) fn read(name: &str, at: &At<'_>, kind: Kind) -> Result<Model, Error> {
-    let mut model = Model { name: name.to_owned(), entries: vec![], times: vec![], left_out: vec![], assumed: vec![] };
+/// Reads a network. Equal operators become one entry, with the medians of their times.
+pub(super) fn read(name: &str, at: &At<'_>, kind: Kind) -> Result<Network, Error> {
+    let mut network =
+        Network { name: name.to_owned(), entries: vec![], times: vec![], skipped: vec![], assumptions: vec![] };
     let mut known: HashMap<Key, usize> = HashMap::new();
     let mut times: Vec<BTreeMap<u64, Vec<(f64, u64)>>> = vec![];
     let column = |kind: Kind| format!("{kind}_us");
@@ -58,12 +59,12 @@ pub(super) fn read(name: &str, at: &At<'_>, kind: Kind) -> Result<Model, Error> 
         let (ops, inputs, weights, assumed) = match read.convert(op)? {
             Converted::Operator { ops, inputs, weights, assumed } => (ops, inputs, weights, assumed),
             Converted::LeftOut(why) => {
-                model.left_out.push(Remark { node: node.to_owned(), op: op.to_owned(), text: why.to_owned() });
+                network.skipped.push(Note { node: node.to_owned(), op: op.to_owned(), text: why.to_owned() });
                 continue;
             }
         };
         if let Some(text) = assumed {
-            model.assumed.push(Remark { node: node.to_owned(), op: op.to_owned(), text });
+            network.assumptions.push(Note { node: node.to_owned(), op: op.to_owned(), text });
         }
         let entry = Entry {
             ops,
@@ -75,23 +76,23 @@ pub(super) fn read(name: &str, at: &At<'_>, kind: Kind) -> Result<Model, Error> 
             count: 0,
         };
         let index = *known.entry(Key::of(&entry)).or_insert_with(|| {
-            model.entries.push(entry);
+            network.entries.push(entry);
             times.push(BTreeMap::new());
             times.len() - 1
         });
-        model.entries[index].count += 1;
+        network.entries[index].count += 1;
         for (batch, micros) in at.field(&column(kind))?.fields()? {
             let size = batch.parse().ok().filter(|size| *size > 0);
             let size: u64 = size.ok_or_else(|| micros.error("must be named after a batch size"))?;
             let micros = json::micros(&micros)?;
             times[index].entry(size).or_default().push((micros, 1));
-            model.times.push(Time { entry: index, batch: size, micros: Micros(micros) });
+            network.times.push(Time { entry: index, batch: size, micros: Micros(micros) });
         }
     }
-    for (entry, times) in model.entries.iter_mut().zip(times) {
+    for (entry, times) in network.entries.iter_mut().zip(times) {
         entry.micros = times.into_iter().map(|(batch, times)| (batch, median(times))).collect();
     }
-    Ok(model)
+    Ok(network)
 }
 
 fn op(op: Op, attributes: Vec<(&str, Attr)>) -> Member {
@@ -102,7 +103,7 @@ fn ints(values: &[u64]) -> Attr {
     Attr::Ints(values.iter().map(|&value| i64::try_from(value).unwrap_or(i64::MAX)).collect())
 }
 
-/// A window of a pooling operator or a convolution, the same padding on either side.
+/// Window of a pooling operator or a convolution, with symmetric padding.
 struct Window {
     kernel: Vec<u64>,
     strides: Vec<u64>,
@@ -114,14 +115,14 @@ impl Window {
         Self { kernel: vec![kernel; 2], strides: vec![stride; 2], padding: vec![padding; 2] }
     }
 
-    /// The sizes of the result, if the last window must fit, or may begin only.
-    fn sizes(&self, image: &[u64], may_begin: bool) -> Option<Vec<u64>> {
+    /// Returns the spatial sizes of the result; with `ceil`, the last window may be partial.
+    fn sizes(&self, image: &[u64], ceil: bool) -> Option<Vec<u64>> {
         let sides = image.iter().zip(&self.kernel).zip(&self.strides).zip(&self.padding);
         let size = |(((image, kernel), stride), padding): (((&u64, &u64), &u64), &u64)| {
             let free = padding.checked_mul(2)?.checked_add(*image)?.checked_sub(*kernel)?;
             let steps = free.checked_div(*stride)?;
-            let is_cut = may_begin && !free.is_multiple_of(*stride);
-            steps.checked_add(1 + u64::from(is_cut))
+            let is_partial = ceil && !free.is_multiple_of(*stride);
+            steps.checked_add(1 + u64::from(is_partial))
         };
         sides.map(size).collect()
     }
@@ -162,7 +163,7 @@ impl Node<'_> {
         })
     }
 
-    /// One operator. Operands without a batch dimension, those of a lower rank than the result, are constants as well.
+    /// Returns one operator. Operands whose rank differs from the result's have no batch dimension and are also constants.
     fn with(&self, op: Member, weights: Vec<Vec<u64>>) -> Converted {
         let (inputs, constants): (Vec<_>, Vec<_>) =
             self.inputs.iter().cloned().partition(|shape| shape.len() == self.output.len());
@@ -173,13 +174,13 @@ impl Node<'_> {
         self.inputs.first().ok_or_else(|| self.at.error("must have an input"))
     }
 
-    /// A dimension of the first operand.
+    /// Returns a dimension of the first operand.
     fn dim(&self, index: usize) -> Result<u64, Error> {
         let first = self.first()?;
         first.get(index).copied().ok_or_else(|| self.at.error(format!("input {first:?} has no dimension {index}")))
     }
 
-    /// Height and width.
+    /// Returns height and width of a shape.
     fn image(shape: &[u64]) -> &[u64] {
         shape.get(2..).unwrap_or_default()
     }
@@ -188,13 +189,13 @@ impl Node<'_> {
         self.at.field("attrs")?.field(name)
     }
 
-    /// An attribute with a number for each side, or one for both.
+    /// Returns an attribute with one number per side, or one for both.
     fn sides(&self, name: &str) -> Result<Vec<u64>, Error> {
         let at = self.attribute(name)?;
         if at.value.is_array() { at.shape() } else { Ok(vec![at.count()?; 2]) }
     }
 
-    /// Whether the parameters are these weights and a bias.
+    /// Returns true if the parameters are these weights and a bias, false if they are only the weights.
     fn has_bias(&self, weights: &[u64], bias: u64) -> Result<bool, Error> {
         let bytes = weights.iter().fold(ELEMENT, |bytes, &size| bytes.saturating_mul(size));
         match self.params {
@@ -218,7 +219,7 @@ impl Node<'_> {
         Ok(self.with(op(Op::Conv, attributes), [vec![weights], bias].concat()))
     }
 
-    /// A Gemm of a matrix; of more dimensions a MatMul, and an Add for the bias.
+    /// Converts a `Linear`: a Gemm for a matrix; for higher ranks a MatMul, and an Add for the bias.
     fn linear(&self) -> Result<Converted, Error> {
         let (x, y) = (self.first()?, &self.output);
         let (Some(&depth), Some(&columns)) = (x.last(), y.last()) else {
@@ -240,23 +241,23 @@ impl Node<'_> {
         })
     }
 
-    /// Functions of PyTorch, as opposed to modules, have no attributes in the table: the usual window with their sizes is
-    /// taken.
+    /// Converts a pooling operator. PyTorch's functions, unlike modules, have no attributes in the table: a common window with
+    /// matching sizes is assumed.
     fn pool(&self, kind: Op) -> Result<Converted, Error> {
         let (image, result) = (Self::image(self.first()?), Self::image(&self.output));
         let mut assumed = None;
-        let (window, may_begin) = if self.at.optional("attrs")?.is_some() {
+        let (window, ceil) = if self.at.optional("attrs")?.is_some() {
             let strides = self.sides("stride")?;
             let window = Window { kernel: self.sides("kernel")?, strides, padding: self.sides("padding")? };
-            let may_begin = match window.sizes(image, false) {
+            let ceil = match window.sizes(image, false) {
                 Some(sizes) if sizes == result => false,
                 _ if window.sizes(image, true).is_some_and(|sizes| sizes == result) => true,
                 _ => return Err(self.at.error(format!("no window of {image:?} gives {result:?}"))),
             };
-            (window, may_begin)
+            (window, ceil)
         } else {
-            const USUAL: [(u64, u64, u64); 4] = [(3, 1, 1), (3, 2, 0), (3, 2, 1), (2, 2, 0)];
-            let windows = USUAL.iter().map(|&(kernel, stride, padding)| Window::square(kernel, stride, padding));
+            const COMMON: [(u64, u64, u64); 4] = [(3, 1, 1), (3, 2, 0), (3, 2, 1), (2, 2, 0)];
+            let windows = COMMON.iter().map(|&(kernel, stride, padding)| Window::square(kernel, stride, padding));
             let found = windows.into_iter().find(|window| window.sizes(image, false).as_deref() == Some(result));
             let Some(window) = found else { return Ok(Converted::LeftOut(NO_WINDOW)) };
             let (kernel, stride) = (window.kernel[0], window.strides[0]);
@@ -264,7 +265,7 @@ impl Node<'_> {
             (window, false)
         };
         let mut attributes = window.attributes();
-        if may_begin {
+        if ceil {
             attributes.push(("ceil_mode", Attr::Int(1)));
         }
         if kind == Op::AveragePool && window.padding.iter().any(|padding| *padding > 0) {
@@ -284,14 +285,14 @@ impl Node<'_> {
         }
         let divides = |(image, result): (&u64, &u64)| *result > 0 && image.is_multiple_of(*result);
         if image.len() != result.len() || !image.iter().zip(result).all(divides) {
-            return Ok(Converted::LeftOut("its windows have different sizes, which ONNX has no form for"));
+            return Ok(Converted::LeftOut("its windows have different sizes, which ONNX cannot express"));
         }
         let kernel: Vec<u64> = image.iter().zip(result).map(|(image, result)| image / result).collect();
         let window = Window { strides: kernel.clone(), padding: vec![0; kernel.len()], kernel };
         Ok(self.with(op(Op::AveragePool, window.attributes()), vec![]))
     }
 
-    /// The axis is the one along which the result is larger.
+    /// Converts a concatenation; its axis is the one whose size differs between the first operand and the result.
     fn concat(&self) -> Result<Converted, Error> {
         let first = self.first()?;
         let axis = first.iter().zip(&self.output).position(|(part, whole)| part != whole).unwrap_or(0);

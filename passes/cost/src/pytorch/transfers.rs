@@ -1,24 +1,27 @@
-//! Copies between host and device, as links of a system description.
+//! Conversion of measured copies between host and device to links of a system description.
 
 use crate::json::{At, Error, parse};
 
-/// A link that copies have been seen to take: `latency + bytes / bandwidth`.
+/// Link fitted to measured copies: the time of a copy is `latency + bytes / bandwidth`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Link {
+    /// True for copies from the host to the device.
     pub to_device: bool,
-    /// From or to memory that the device can reach by itself.
+    /// True for copies from or to pinned memory.
     pub is_pinned: bool,
+    /// Latency in seconds.
     pub seconds: f64,
+    /// Bandwidth in bytes per second.
     pub bytes_per_s: f64,
 }
 
-/// Whether a text is such a table; it may be another file.
+/// Returns true if a text is such a table.
 pub fn recognizes(text: &str) -> bool {
     let is_copy = |value: &serde_json::Value| value.get("bytes").is_some() && value.get("seconds").is_some();
     parse(text).is_ok_and(|value| value.get("rows").and_then(|rows| rows.get(0)).is_some_and(is_copy))
 }
 
-/// Reads a table and fits the links in it: the line with the least squares of relative errors.
+/// Reads a table and fits its links by least squares of relative errors.
 pub fn read(text: &str) -> Result<Vec<Link>, Error> {
     let value = parse(text)?;
     let root = At::root(&value);
@@ -42,16 +45,15 @@ pub fn read(text: &str) -> Result<Vec<Link>, Error> {
         if points.is_empty() {
             continue;
         }
-        let (seconds, bytes_per_s) = line(&points).ok_or_else(|| {
-            rows_at.error("copies of at least two sizes are needed, and larger ones must take longer")
-        })?;
+        let (seconds, bytes_per_s) = line(&points)
+            .ok_or_else(|| rows_at.error("must have copies of at least two sizes, of which larger ones take longer"))?;
         links.push(Link { to_device, is_pinned, seconds, bytes_per_s });
     }
     Ok(links)
 }
 
-/// Latency and bandwidth of copies (bytes and seconds): the least squares of
-/// `(latency / seconds) + (bytes / seconds) / bandwidth - 1`. `None` if they are on no line that goes up.
+/// Returns latency and bandwidth of copies (bytes and seconds), which minimize the squares of
+/// `(latency / seconds) + (bytes / seconds) / bandwidth - 1`. `None` if there is no line of positive slope.
 pub fn line(points: &[(f64, f64)]) -> Option<(f64, f64)> {
     let (mut aa, mut ab, mut bb, mut a1, mut b1) = (0.0, 0.0, 0.0, 0.0, 0.0);
     for (bytes, seconds) in points {
@@ -69,8 +71,8 @@ pub fn line(points: &[(f64, f64)]) -> Option<(f64, f64)> {
 }
 
 impl Link {
-    /// The link as a system description has it. One through pageable memory is a comment: there is one link a direction, and
-    /// divi's runtime pins what it copies.
+    /// Formats the link for a system description. A link through pageable memory becomes a comment, because there is one link
+    /// per direction, and divi's runtime uses pinned memory.
     pub fn to_toml(&self, host: &str, device: &str) -> String {
         let (from, to) = if self.to_device { (host, device) } else { (device, host) };
         let (gigabytes, micros) = (self.bytes_per_s / 1e9, self.seconds * 1e6);
@@ -91,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_found_again() {
+    fn line_is_recovered() {
         let rows = [4e3, 1e6, 64e6].map(|bytes| {
             format!(r#"{{"bytes": {bytes}, "pinned": true, "kind": "h2d", "seconds": {}}}"#, 1e-5 + bytes / 5e10)
         });
@@ -106,17 +108,17 @@ mod tests {
     }
 
     #[test]
-    fn pageable_memory_is_a_remark() {
+    fn pageable_memory_is_a_comment() {
         let link = Link { to_device: false, is_pinned: false, seconds: 1e-5, bytes_per_s: 1e10 };
         let expected = "# From gpu0 to cpu0 through pageable memory: 10.0 GB/s after 10.0 us.\n";
         assert_eq!(link.to_toml("cpu0", "gpu0"), expected);
     }
 
     #[test]
-    fn tables_that_are_no_lines_are_errors() {
+    fn insufficient_rows_are_errors() {
         let one = r#"{"rows": [{"bytes": 4000, "pinned": true, "kind": "h2d", "seconds": 1e-5}]}"#;
         let error = read(one).unwrap_err().to_string();
-        assert_eq!(error, "rows: copies of at least two sizes are needed, and larger ones must take longer");
+        assert_eq!(error, "rows: must have copies of at least two sizes, of which larger ones take longer");
         let error = read(&one.replace("h2d", "d2d")).unwrap_err().to_string();
         assert_eq!(error, "rows[0].kind: must be 'h2d' or 'd2h', is 'd2d'");
     }

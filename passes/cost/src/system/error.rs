@@ -1,4 +1,4 @@
-//! What is wrong with a description, and where.
+//! Errors in descriptions, with their locations.
 
 use super::{
     presets,
@@ -6,63 +6,90 @@ use super::{
 };
 use std::{fmt, string::FromUtf8Error};
 
-/// Why there is no system. Each is the user's to mend.
+/// Error of loading a system.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Error {
     /// Neither a preset nor a file.
     #[error("error: '{spec}' is neither a file nor a preset (presets: {})", presets::names().collect::<Vec<_>>().join(", "))]
-    UnknownSystem { spec: String },
+    UnknownSystem {
+        /// Name that was given.
+        spec: String,
+    },
+    /// The file cannot be read.
     #[error("{path}: error: cannot be read: {reason}")]
-    Unreadable { path: String, reason: String },
+    Unreadable {
+        /// Path of the file.
+        path: String,
+        /// Message of the operating system.
+        reason: String,
+    },
+    /// The file is too large.
     #[error("{path}: error: more than {limit}: this is not a system description")]
-    TooLarge { path: String, limit: Bytes },
+    TooLarge {
+        /// Path of the file.
+        path: String,
+        /// Maximum size.
+        limit: Bytes,
+    },
+    /// The description has errors.
     #[error("{0}")]
     Description(Errors),
 }
 
-/// Everything that is wrong with a description, in the order of the text.
+/// All errors in a description, in the order of the text.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub struct Errors {
+    /// Name of the file.
     pub file: String,
-    /// At least one, at most [`Errors::MAX_FAULTS`].
-    pub faults: Vec<Fault>,
-    /// How many more there are.
-    pub left_out: usize,
+    /// Errors: at least one, at most [`Errors::MAX_DIAGNOSTICS`].
+    pub diagnostics: Vec<Diagnostic>,
+    /// Number of further errors.
+    pub omitted: usize,
 }
 
+/// Error with its location.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Fault {
-    /// Counted from 1.
+pub struct Diagnostic {
+    /// Line, counted from 1.
     pub line: usize,
-    /// In characters, counted from 1.
+    /// Column in characters, counted from 1.
     pub column: usize,
-    pub problem: Problem,
+    /// Error.
+    pub error: DescriptionError,
 }
 
-/// What a key belongs to.
+/// Table that a key belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Owner {
+    /// Top level.
     System,
+    /// Device, by its id.
     Device(String),
-    /// A device that has no usable id: which one it is, counted from 1.
-    NamelessDevice(usize),
+    /// Device without a valid id, by its number, counted from 1.
+    UnnamedDevice(usize),
+    /// Node, by its id.
     Node(String),
-    /// A node that has no usable id: which one it is, counted from 1.
-    NamelessNode(usize),
-    /// What joins the devices of a node.
-    Inside(String),
-    /// What joins nodes.
+    /// Node without a valid id, by its number, counted from 1.
+    UnnamedNode(usize),
+    /// Links within a node, by the node's id.
+    NodeLink(String),
+    /// Links between nodes.
     Network,
+    /// Link.
     Link {
+        /// Source device or pattern.
         from: String,
+        /// Destination device or pattern.
         to: String,
     },
-    /// A link that does not say what it connects: which one it is, counted from 1.
-    NamelessLink(usize),
+    /// Link without valid ends, by its number, counted from 1.
+    UnnamedLink(usize),
 }
 
+/// Error in a description.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum Problem {
+#[allow(missing_docs, reason = "the messages describe the errors and their fields")]
+pub enum DescriptionError {
     #[error("{0}")]
     Syntax(String),
     #[error("this is not UTF-8 text")]
@@ -71,9 +98,9 @@ pub enum Problem {
     NoDevice,
     #[error("{owner} has no device: add a [[node.device]]")]
     NoDeviceOf { owner: Owner },
-    /// A network of no nodes.
-    #[error("the network joins nodes, and there are none: add a [[node]], or a [[link]] instead")]
-    NothingToJoin,
+    /// A network without nodes.
+    #[error("the network has no nodes to connect: add a [[node]], or use a [[link]] instead")]
+    NetworkWithoutNodes,
     /// `[device]` instead of `[[device]]`.
     #[error("'{key}' must be written as [[{key}]], once for each")]
     NotATableArray { key: &'static str },
@@ -98,7 +125,7 @@ pub enum Problem {
     NotAnArch {
         owner: Owner,
         text: String,
-        /// What it must be.
+        /// Predicate: `must be …`.
         reason: String,
     },
     #[error("'{key}' of {owner} is empty")]
@@ -106,16 +133,16 @@ pub enum Problem {
     /// Batch sizes that do not increase.
     #[error("'{key}' of {owner} must increase, but {after} follows {before}")]
     NotIncreasing { owner: Owner, key: &'static str, before: i64, after: i64 },
-    /// Rates can neither be taken from the description nor from a table.
-    #[error("how fast {owner} is cannot be told: {remedy}")]
+    /// Neither the description nor the table of architectures has the rates.
+    #[error("cannot determine the rates of {owner}: {remedy}")]
     NoRates { owner: Owner, remedy: &'static str },
-    /// A key that means something for other kinds of devices only.
+    /// A key that applies to other kinds of devices only.
     #[error("'{key}' of {owner} is for {kinds} devices only")]
     NotForThisKind { owner: Owner, key: &'static str, kinds: String },
     #[error("device '{id}' is already on line {line}")]
     DuplicateDevice { id: String, line: usize },
     /// `known` are the first few devices.
-    #[error("'{key}' of {owner} names no device: '{id}' (there are {})", .known.join(", "))]
+    #[error("'{key}' of {owner} names unknown device '{id}' (devices: {})", .known.join(", "))]
     UnknownDevice { owner: Owner, key: &'static str, id: String, known: Vec<String> },
     #[error("link '{from}' -> '{to}' is already on line {line}")]
     DuplicateLink { from: String, to: String, line: usize },
@@ -123,7 +150,7 @@ pub enum Problem {
     LinkToItself { id: String },
     #[error("there are more than {limit} {what}")]
     TooMany { what: &'static str, limit: usize },
-    /// Half duplex means a bus that both directions share.
+    /// Half duplex requires a bus that both directions share.
     #[error("'duplex' of {owner} is \"half\": it needs the 'bus' that both directions share")]
     HalfDuplexWithoutBus { owner: Owner },
 }
@@ -131,27 +158,27 @@ pub enum Problem {
 impl Errors {
     pub(super) fn not_utf8(file: &str, error: &FromUtf8Error) -> Self {
         let valid = error.utf8_error().valid_up_to();
-        let text = std::str::from_utf8(&error.as_bytes()[..valid]).expect("it is valid up to there");
-        Self::new(file, &Lines::new(text), vec![(valid, Problem::NotUtf8)])
+        let text = std::str::from_utf8(&error.as_bytes()[..valid]).expect("the prefix is valid UTF-8");
+        Self::new(file, &Lines::new(text), vec![(valid, DescriptionError::NotUtf8)])
     }
 
-    /// Nobody reads more of them at once.
-    pub const MAX_FAULTS: usize = 50;
+    /// Maximum number of errors that are reported.
+    pub const MAX_DIAGNOSTICS: usize = 50;
 
-    /// Takes problems with the byte where each is.
-    pub(super) fn new(file: &str, lines: &Lines<'_>, mut problems: Vec<(usize, Problem)>) -> Self {
-        problems.sort_by_key(|(at, _)| *at);
-        let left_out = problems.len().saturating_sub(Self::MAX_FAULTS);
-        problems.truncate(Self::MAX_FAULTS);
-        let faults = problems.into_iter().map(|(at, problem)| {
+    /// Creates errors from errors with their byte offsets.
+    pub(super) fn new(file: &str, lines: &Lines<'_>, mut errors: Vec<(usize, DescriptionError)>) -> Self {
+        errors.sort_by_key(|(at, _)| *at);
+        let omitted = errors.len().saturating_sub(Self::MAX_DIAGNOSTICS);
+        errors.truncate(Self::MAX_DIAGNOSTICS);
+        let diagnostics = errors.into_iter().map(|(at, error)| {
             let (line, column) = lines.position(at);
-            Fault { line, column, problem }
+            Diagnostic { line, column, error }
         });
-        Self { file: file.to_owned(), faults: faults.collect(), left_out }
+        Self { file: file.to_owned(), diagnostics: diagnostics.collect(), omitted }
     }
 }
 
-/// Finds the lines of a text.
+/// Line starts of a text.
 pub(super) struct Lines<'t> {
     text: &'t str,
     starts: Vec<usize>,
@@ -163,7 +190,7 @@ impl<'t> Lines<'t> {
         Self { text, starts: std::iter::once(0).chain(later).collect() }
     }
 
-    /// The line of a byte, counted from 1.
+    /// Returns the line of a byte, counted from 1.
     pub(super) fn line(&self, at: usize) -> usize {
         self.starts.partition_point(|start| *start <= at)
     }
@@ -176,14 +203,14 @@ impl<'t> Lines<'t> {
 }
 
 impl fmt::Display for Errors {
-    /// One line an error.
+    /// Formats one line per error.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, Fault { line, column, problem }) in self.faults.iter().enumerate() {
+        for (index, Diagnostic { line, column, error }) in self.diagnostics.iter().enumerate() {
             let separator = if index == 0 { "" } else { "\n" };
             write!(f, "{separator}{}:{line}:{column}: error: ", self.file)?;
-            write_line(f, &problem.to_string())?;
+            write_line(f, &error.to_string())?;
         }
-        match self.left_out {
+        match self.omitted {
             0 => Ok(()),
             more => write!(f, "\n{}: error: {more} more errors", self.file),
         }
@@ -194,11 +221,11 @@ impl fmt::Display for Errors {
 fn alternatives(nearest: Option<&str>, valid: &[&str]) -> String {
     match nearest {
         Some(nearest) => format!("; did you mean '{nearest}'?"),
-        None => format!(" (there are {})", valid.join(", ")),
+        None => format!("; expected one of {}", valid.join(", ")),
     }
 }
 
-/// A message quotes the text, which may be long and have line breaks; it stays a line that people read.
+/// Writes a message as one line: it may quote text that is long or contains line breaks.
 fn write_line(f: &mut fmt::Formatter<'_>, message: &str) -> fmt::Result {
     const MAX_CHARACTERS: usize = 500;
     for c in message.chars().take(MAX_CHARACTERS) {
@@ -212,13 +239,13 @@ impl fmt::Display for Owner {
         match self {
             Self::System => write!(f, "the system"),
             Self::Device(id) => write!(f, "device '{id}'"),
-            Self::NamelessDevice(number) => write!(f, "device {number}"),
+            Self::UnnamedDevice(number) => write!(f, "device {number}"),
             Self::Node(id) => write!(f, "node '{id}'"),
-            Self::NamelessNode(number) => write!(f, "node {number}"),
-            Self::Inside(id) => write!(f, "the link within node '{id}'"),
+            Self::UnnamedNode(number) => write!(f, "node {number}"),
+            Self::NodeLink(id) => write!(f, "the link within node '{id}'"),
             Self::Network => write!(f, "the network"),
             Self::Link { from, to } => write!(f, "link '{from}' -> '{to}'"),
-            Self::NamelessLink(number) => write!(f, "link {number}"),
+            Self::UnnamedLink(number) => write!(f, "link {number}"),
         }
     }
 }

@@ -1,7 +1,7 @@
-//! The keys of one table, read one by one; whatever is wrong with them is noted, and reading goes on.
+//! Reader of the keys of a table. Errors are collected, and reading continues.
 
 use super::{
-    error::{Owner, Problem},
+    error::{DescriptionError, Owner},
     units::UnitError,
 };
 use toml::{
@@ -9,49 +9,51 @@ use toml::{
     de::{DeTable, DeValue},
 };
 
-/// Problems with the byte where each is.
-pub(super) type Faults = Vec<(usize, Problem)>;
+/// Problems with their byte offsets.
+pub(super) type Diagnostics = Vec<(usize, DescriptionError)>;
 
 pub(super) struct Fields<'t, 'i, 'f> {
     pub(super) owner: Owner,
     table: &'t DeTable<'i>,
-    /// Where the table starts: where missing keys are missing.
+    /// Byte offset of the table, the location of missing keys.
     pub(super) at: usize,
-    pub(super) faults: &'f mut Faults,
+    pub(super) diagnostics: &'f mut Diagnostics,
 }
 
 impl<'t, 'i, 'f> Fields<'t, 'i, 'f> {
-    pub(super) fn new(owner: Owner, table: &'t DeTable<'i>, at: usize, faults: &'f mut Faults) -> Self {
-        Self { owner, table, at, faults }
+    pub(super) fn new(owner: Owner, table: &'t DeTable<'i>, at: usize, diagnostics: &'f mut Diagnostics) -> Self {
+        Self { owner, table, at, diagnostics }
     }
 
-    pub(super) fn fault(&mut self, at: usize, problem: Problem) {
-        self.faults.push((at, problem));
+    pub(super) fn report(&mut self, at: usize, error: DescriptionError) {
+        self.diagnostics.push((at, error));
     }
 
     pub(super) fn get(&self, key: &str) -> Option<&'t Spanned<DeValue<'i>>> {
         self.table.get(key)
     }
 
-    /// Where a key's value is.
+    /// Returns the byte offset of a key's value.
     pub(super) fn at(&self, key: &str) -> usize {
         self.get(key).map_or(self.at, |value| value.span().start)
     }
 
-    /// Every other key is an error: a misspelt one would silently do nothing.
+    /// Reports all other keys as errors, because misspelled ones would be ignored silently.
     pub(super) fn check_keys(&mut self, valid: &'static [&'static str]) {
         for key in self.table.keys().filter(|key| !valid.contains(&key.get_ref().as_ref())) {
             let name = key.get_ref().to_string();
             let nearest = nearest(&name, valid);
-            self.faults
-                .push((key.span().start, Problem::UnknownKey { owner: self.owner.clone(), key: name, nearest, valid }));
+            self.diagnostics.push((
+                key.span().start,
+                DescriptionError::UnknownKey { owner: self.owner.clone(), key: name, nearest, valid },
+            ));
         }
     }
 
-    /// Notes that a key is missing, unless it is there (and then something else was wrong with it).
+    /// Reports an absent key. If the key is present but `value` is `None`, its error was reported already.
     pub(super) fn require<T>(&mut self, key: &'static str, value: Option<T>) -> Option<T> {
         if self.get(key).is_none() {
-            self.fault(self.at, Problem::MissingKey { owner: self.owner.clone(), key });
+            self.report(self.at, DescriptionError::MissingKey { owner: self.owner.clone(), key });
         }
         value
     }
@@ -67,10 +69,10 @@ impl<'t, 'i, 'f> Fields<'t, 'i, 'f> {
             DeValue::Table(_) => "a table",
         };
         let owner = self.owner.clone();
-        self.fault(value.span().start, Problem::WrongType { owner, key: key.to_owned(), found, expected });
+        self.report(value.span().start, DescriptionError::WrongType { owner, key: key.to_owned(), found, expected });
     }
 
-    /// A table, with where it starts.
+    /// Returns a table with its byte offset.
     pub(super) fn table(&mut self, key: &'static str) -> Option<(usize, &'t DeTable<'i>)> {
         let value = self.get(key)?;
         if let Some(table) = value.get_ref().as_table() {
@@ -80,12 +82,12 @@ impl<'t, 'i, 'f> Fields<'t, 'i, 'f> {
         None
     }
 
-    /// A string that is not empty.
+    /// Returns a nonempty string.
     pub(super) fn text(&mut self, key: &'static str) -> Option<&'t str> {
         let value = self.get(key)?;
         match value.get_ref() {
             DeValue::String(text) if text.trim().is_empty() => {
-                self.fault(value.span().start, Problem::Empty { owner: self.owner.clone(), key });
+                self.report(value.span().start, DescriptionError::Empty { owner: self.owner.clone(), key });
                 None
             }
             DeValue::String(text) => Some(text),
@@ -96,30 +98,30 @@ impl<'t, 'i, 'f> Fields<'t, 'i, 'f> {
         }
     }
 
-    /// A name that can be a symbol of the IR, bare.
+    /// Returns a name that is a bare symbol of the IR.
     pub(super) fn identifier(&mut self, key: &'static str) -> Option<&'t str> {
         let text = self.text(key)?;
         if is_identifier(text) {
             return Some(text);
         }
         let owner = self.owner.clone();
-        self.fault(self.at(key), Problem::NotAnIdentifier { owner, key, text: text.to_owned() });
+        self.report(self.at(key), DescriptionError::NotAnIdentifier { owner, key, text: text.to_owned() });
         None
     }
 
-    /// One of a few words.
+    /// Returns the value of one of several keywords.
     pub(super) fn word<T: Copy>(&mut self, key: &'static str, words: &[(&'static str, T)]) -> Option<T> {
         let text = self.text(key)?;
         let found = words.iter().find(|(word, _)| *word == text).map(|(_, meaning)| *meaning);
         if found.is_none() {
             let valid = words.iter().map(|(word, _)| *word).collect();
             let owner = self.owner.clone();
-            self.fault(self.at(key), Problem::UnknownWord { owner, key, text: text.to_owned(), valid });
+            self.report(self.at(key), DescriptionError::UnknownWord { owner, key, text: text.to_owned(), valid });
         }
         found
     }
 
-    /// A number with a unit. `plain` says what an integer without one means, where it means anything.
+    /// Returns a number with a unit. `plain` converts an integer without a unit, if that is allowed.
     pub(super) fn quantity<Q>(
         &mut self,
         key: &'static str,
@@ -136,7 +138,7 @@ impl<'t, 'i, 'f> Fields<'t, 'i, 'f> {
                     })
                     .and_then(plain)
             }),
-            // Parsing the number alone says which unit is missing.
+            // Parsing the number without a unit yields an error with an example.
             (DeValue::Integer(number), None) => (number.to_string(), parse(number.as_str())),
             (DeValue::Float(number), _) => (number.to_string(), parse(number.as_str())),
             _ => {
@@ -146,12 +148,12 @@ impl<'t, 'i, 'f> Fields<'t, 'i, 'f> {
         };
         let note = |error| {
             let owner = self.owner.clone();
-            self.fault(value.span().start, Problem::Quantity { owner, key, text, error });
+            self.report(value.span().start, DescriptionError::Quantity { owner, key, text, error });
         };
         parsed.map_err(note).ok()
     }
 
-    /// An integer from 1 to `most`.
+    /// Returns an integer from 1 to `most`.
     pub(super) fn count(&mut self, key: &'static str, most: u32) -> Option<u32> {
         let value = self.get(key)?;
         self.count_of(key, value, most)
@@ -166,13 +168,13 @@ impl<'t, 'i, 'f> Fields<'t, 'i, 'f> {
         let count = count.and_then(|count| u32::try_from(count).ok()).filter(|count| (1..=most).contains(count));
         if count.is_none() {
             let (owner, text) = (self.owner.clone(), number.to_string());
-            let problem = Problem::OutOfRange { owner, key, text, from: 1, to: i64::from(most) };
-            self.fault(value.span().start, problem);
+            let error = DescriptionError::OutOfRange { owner, key, text, from: 1, to: i64::from(most) };
+            self.report(value.span().start, error);
         }
         count
     }
 
-    /// A list of integers from 1 to `most`, in increasing order.
+    /// Returns a list of strictly increasing integers from 1 to `most`.
     pub(super) fn increasing(&mut self, key: &'static str, most: u32) -> Option<Vec<u32>> {
         let value = self.get(key)?;
         let DeValue::Array(items) = value.get_ref() else {
@@ -180,7 +182,7 @@ impl<'t, 'i, 'f> Fields<'t, 'i, 'f> {
             return None;
         };
         if items.is_empty() {
-            self.fault(value.span().start, Problem::Empty { owner: self.owner.clone(), key });
+            self.report(value.span().start, DescriptionError::Empty { owner: self.owner.clone(), key });
             return None;
         }
         let mut counts: Vec<u32> = Vec::new();
@@ -188,7 +190,7 @@ impl<'t, 'i, 'f> Fields<'t, 'i, 'f> {
             let count = self.count_of(key, item, most)?;
             if let Some(&before) = counts.last().filter(|before| **before >= count) {
                 let (owner, before, after) = (self.owner.clone(), i64::from(before), i64::from(count));
-                self.fault(item.span().start, Problem::NotIncreasing { owner, key, before, after });
+                self.report(item.span().start, DescriptionError::NotIncreasing { owner, key, before, after });
                 return None;
             }
             counts.push(count);
@@ -197,20 +199,20 @@ impl<'t, 'i, 'f> Fields<'t, 'i, 'f> {
     }
 }
 
-/// What MLIR prints as a symbol without quotes.
+/// Returns true if MLIR prints a symbol of this name without quotes.
 pub(super) fn is_identifier(text: &str) -> bool {
     let first = |c: char| c.is_ascii_alphabetic() || c == '_';
     let later = |c: char| first(c) || c.is_ascii_digit() || matches!(c, '$' | '.');
     text.starts_with(first) && text.chars().all(later)
 }
 
-/// The word that takes fewest edits to reach, if these are few.
+/// Returns the word with the smallest edit distance, if it is small.
 fn nearest(word: &str, words: &[&'static str]) -> Option<&'static str> {
     let near = words.iter().map(|other| (edits(word, other), *other)).min()?;
     (near.0 <= 1 + near.1.len() / 4).then_some(near.1)
 }
 
-/// How many insertions, deletions and replacements make one word the other. Long words are not compared.
+/// Returns the Levenshtein distance; `usize::MAX` for words whose lengths differ by more than 4.
 fn edits(a: &str, b: &str) -> usize {
     if a.len().abs_diff(b.len()) > 4 {
         return usize::MAX;
@@ -234,7 +236,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn misspelt_words_find_their_neighbour() {
+    fn misspelled_words_find_the_nearest() {
         let words = ["memory", "batch_sizes", "bandwidth", "bus"];
         assert_eq!(nearest("memmory", &words), Some("memory"));
         assert_eq!(nearest("batch-size", &words), Some("batch_sizes"));

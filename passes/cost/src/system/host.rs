@@ -1,12 +1,12 @@
 //! `host`: the devices of this machine.
 //!
-//! Nothing is timed, so the same machine is described the same way each time: rates follow from what the processor says
-//! about itself, and links from the generation of PCI Express. Measured profiles are better; these are first guesses.
+//! Detection is deterministic, because nothing is measured: rates are derived from the properties of the processor, and links
+//! from the generation of PCI Express. Measured profiles are more accurate.
 
 use super::{Contention, Device, Execution, Link, System, presets};
 use crate::device::{self, Detected, DetectedLink, Kind, MemorySpace};
 
-/// Describes this machine: the devices that each registered kind finds, those with the host's memory first.
+/// Describes this machine: the devices that all registered kinds detect, those with host memory first.
 pub fn detect() -> System {
     let (hosts, accelerators): (Vec<Kind>, Vec<Kind>) =
         device::all().into_iter().partition(|kind| kind.memory() == MemorySpace::Host);
@@ -16,7 +16,7 @@ pub fn detect() -> System {
     describe(hosts.chain(accelerators).collect())
 }
 
-/// The description of a machine with these devices.
+/// Returns the description of a machine with these devices.
 fn describe(kinds: Vec<(Kind, Detected)>) -> System {
     let mut system = System {
         name: presets::HOST.to_owned(),
@@ -37,8 +37,8 @@ fn describe(kinds: Vec<(Kind, Detected)>) -> System {
         let mut peers = Vec::new();
         for (index, found) in detected.devices.into_iter().enumerate() {
             let index = first + index;
-            if let Some([there, back]) = found.host {
-                system.links.extend([link(host, index, there), link(index, host, back)]);
+            if let Some([forward, reverse]) = found.host {
+                system.links.extend([link(host, index, forward), link(index, host, reverse)]);
             }
             peers.extend(found.peers.into_iter().map(|(peer, path)| link(index, first + peer, path)));
             system.devices.push(Device {
@@ -66,12 +66,12 @@ fn describe(kinds: Vec<(Kind, Detected)>) -> System {
 mod tests {
     use super::*;
     use crate::{
-        device::{CPU, CUDA, DetectedDevice, Gains, Rates},
+        device::{CPU, CUDA, DetectedDevice, Rates, TypeRatios},
         system::units::{Bytes, BytesPerSecond, FlopsPerSecond, Seconds},
     };
 
     #[test]
-    fn this_machine_is_described_twice_the_same_way() {
+    fn detection_is_deterministic() {
         let system = detect();
         assert_eq!(system, detect());
         let cpu = &system.devices[system.host()];
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn links_name_devices_by_their_place() {
+    fn links_refer_to_device_indices() {
         let path = |bandwidth| DetectedLink { bandwidth: BytesPerSecond(bandwidth), latency: Seconds(0.0), bus: None };
         let device = |id: &str, host, peers| DetectedDevice {
             id: id.to_owned(),
@@ -90,7 +90,7 @@ mod tests {
             batch_sizes: vec![1],
             arch: None,
             threads: None,
-            rates: Rates::with_gains(FlopsPerSecond(1.0), BytesPerSecond(1.0), Gains::UNKNOWN),
+            rates: Rates::with_type_ratios(FlopsPerSecond(1.0), BytesPerSecond(1.0), TypeRatios::UNKNOWN),
             host,
             peers,
         };

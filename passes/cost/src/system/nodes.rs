@@ -1,37 +1,42 @@
-//! Nodes of devices: several machines alike, described once.
+//! Nodes (hosts): groups of devices, of which several equal ones can be described once.
 //!
-//! `[[node]]` has an `id`, a `count`, `[[node.device]]` as devices are anywhere, and a `link` that joins every two of its
-//! devices; `[network]` joins every two nodes. A device becomes `n0_gpu1`: its node's id and its own, each with a number
-//! where there is a `count`. A `[[link]]` that is there already is left as it is.
+//! `[[node]]` has an `id`, a `count`, devices `[[node.device]]`, and a `link` that connects every pair of its devices;
+//! `[network]` connects every pair of nodes. The id of a device is `n0_gpu1`: its node's id and its own, each with a number if
+//! there is a `count`. An explicit `[[link]]` has priority.
 
 use super::{
-    Device, Link, Owner, Problem,
-    fields::{Faults, Fields},
-    read::{DEVICE_KEYS, MAX_DEVICES, Seen, Wire, device_fields, list, wire},
+    DescriptionError, Device, Link, Owner,
+    fields::{Diagnostics, Fields},
+    read::{DEVICE_KEYS, FirstOccurrences, LinkProperties, MAX_DEVICES, device_fields, link_properties, list},
 };
 use std::collections::{BTreeMap, HashSet};
 use toml::de::DeTable;
 
 const NODE_KEYS: &[&str] = &["id", "count", "device", "link"];
 
-/// The devices of one node, by their places among all, and what joins them.
+/// Devices of one node, by their indices, and the link between them.
 pub(super) struct Node {
     devices: Vec<usize>,
-    inside: Option<Wire>,
+    inside: Option<LinkProperties>,
 }
 
-/// What has been read of nodes and devices.
-pub(super) struct Cluster<'s, 't> {
+/// Nodes and devices that have been read.
+pub(super) struct NodeReader<'s, 't> {
     pub(super) file: &'s str,
-    pub(super) seen: &'s mut Seen<'t, String>,
+    pub(super) seen: &'s mut FirstOccurrences<'t, String>,
     pub(super) devices: Vec<(Option<String>, Option<Device>)>,
     pub(super) nodes: Vec<Node>,
 }
 
-impl Cluster<'_, '_> {
-    /// Adds the nodes of one table. None where there is too much of something.
-    pub(super) fn add(&mut self, index: usize, (at, table): &(usize, &DeTable<'_>), faults: &mut Faults) -> Option<()> {
-        let mut fields = Fields::new(Owner::NamelessNode(index + 1), table, *at, faults);
+impl NodeReader<'_, '_> {
+    /// Adds the nodes of one table. Returns `None` if there are too many devices.
+    pub(super) fn add(
+        &mut self,
+        index: usize,
+        (at, table): &(usize, &DeTable<'_>),
+        diagnostics: &mut Diagnostics,
+    ) -> Option<()> {
+        let mut fields = Fields::new(Owner::UnnamedNode(index + 1), table, *at, diagnostics);
         let id = fields.identifier("id");
         let id = fields.require("id", id).map(str::to_owned);
         if let Some(id) = &id {
@@ -40,75 +45,80 @@ impl Cluster<'_, '_> {
         fields.check_keys(NODE_KEYS);
         let count = fields.count("count", MAX_DEVICES as u32);
         let inside = fields.table("link").map(|table| {
-            let owner = Owner::Inside(id.clone().unwrap_or_default());
-            wire(&mut Fields::new(owner, table.1, table.0, fields.faults), true)
+            let owner = Owner::NodeLink(id.clone().unwrap_or_default());
+            link_properties(&mut Fields::new(owner, table.1, table.0, fields.diagnostics), true)
         });
         let inside = inside.flatten();
         let device_tables = list(&mut fields, "device")?;
         if device_tables.is_empty() {
             let owner = fields.owner.clone();
-            fields.fault(fields.at, Problem::NoDeviceOf { owner });
+            fields.report(fields.at, DescriptionError::NoDeviceOf { owner });
         }
         let Some(id) = id else { return Some(()) };
-        let kinds: Vec<Kind> = device_tables
+        let groups: Vec<DeviceGroup> = device_tables
             .iter()
             .enumerate()
-            .filter_map(|(index, table)| kind(self.file, index, table, faults))
+            .filter_map(|(index, table)| device_group(self.file, index, table, diagnostics))
             .collect();
         let all =
-            kinds.iter().map(|kind| kind.count.unwrap_or(1) as usize).sum::<usize>() * count.unwrap_or(1) as usize;
+            groups.iter().map(|group| group.count.unwrap_or(1) as usize).sum::<usize>() * count.unwrap_or(1) as usize;
         if self.devices.len() + all > MAX_DEVICES {
-            faults.push((*at, Problem::TooMany { what: "devices", limit: MAX_DEVICES }));
+            diagnostics.push((*at, DescriptionError::TooMany { what: "devices", limit: MAX_DEVICES }));
             return None;
         }
         for number in 0..count.unwrap_or(1) {
             let name = if count.is_some() { format!("{id}{number}") } else { id.clone() };
             let first = self.devices.len();
-            self.expand(&name, &kinds, *at, faults);
+            self.expand(&name, &groups, *at, diagnostics);
             self.nodes.push(Node { devices: (first..self.devices.len()).collect(), inside: inside.clone() });
         }
         Some(())
     }
 
-    fn expand(&mut self, node: &str, kinds: &[Kind], at: usize, faults: &mut Faults) {
-        // Devices of one name are counted together, whatever they are.
+    fn expand(&mut self, node: &str, groups: &[DeviceGroup], at: usize, diagnostics: &mut Diagnostics) {
+        // Devices with the same id are numbered consecutively.
         let mut numbers: BTreeMap<&str, u32> = BTreeMap::new();
-        for kind in kinds {
-            for _ in 0..kind.count.unwrap_or(1) {
-                let number = numbers.entry(&kind.id).or_default();
-                let id = match kind.count {
-                    Some(_) => format!("{node}_{}{number}", kind.id),
-                    None => format!("{node}_{}", kind.id),
+        for group in groups {
+            for _ in 0..group.count.unwrap_or(1) {
+                let number = numbers.entry(&group.id).or_default();
+                let id = match group.count {
+                    Some(_) => format!("{node}_{}{number}", group.id),
+                    None => format!("{node}_{}", group.id),
                 };
                 *number += 1;
                 if let Some(line) = self.seen.before(id.clone(), at) {
-                    faults.push((at, Problem::DuplicateDevice { id: id.clone(), line }));
+                    diagnostics.push((at, DescriptionError::DuplicateDevice { id: id.clone(), line }));
                 }
                 let named = |device: &Device| Device { id: id.clone(), node: Some(node.to_owned()), ..device.clone() };
-                self.devices.push((Some(id.clone()), kind.device.as_ref().map(named)));
+                self.devices.push((Some(id.clone()), group.device.as_ref().map(named)));
             }
         }
     }
 }
 
-/// Some devices of a node that are alike.
-struct Kind {
+/// Equal devices of a node.
+struct DeviceGroup {
     id: String,
     count: Option<u32>,
     device: Option<Device>,
 }
 
-fn kind(file: &str, index: usize, (at, table): &(usize, &DeTable<'_>), faults: &mut Faults) -> Option<Kind> {
-    let mut fields = Fields::new(Owner::NamelessDevice(index + 1), table, *at, faults);
+fn device_group(
+    file: &str,
+    index: usize,
+    (at, table): &(usize, &DeTable<'_>),
+    diagnostics: &mut Diagnostics,
+) -> Option<DeviceGroup> {
+    let mut fields = Fields::new(Owner::UnnamedDevice(index + 1), table, *at, diagnostics);
     let id = fields.identifier("id");
     let id = fields.require("id", id).map(str::to_owned)?;
     fields.owner = Owner::Device(id.clone());
     let count = fields.count("count", MAX_DEVICES as u32);
     let device = device_fields(file, Some(id.clone()), &mut fields, OF_NODES);
-    Some(Kind { id, count, device })
+    Some(DeviceGroup { id, count, device })
 }
 
-/// The keys of a node's devices: a number instead of the node, which is known.
+/// Keys of a node's devices: `count` instead of `node`, the last of [`DEVICE_KEYS`].
 const OF_NODES: &[&str] = &{
     let mut keys = [""; DEVICE_KEYS.len()];
     let mut index = 0;
@@ -120,16 +130,16 @@ const OF_NODES: &[&str] = &{
     keys
 };
 
-/// The links within nodes and between them, but for those that are there.
-pub(super) fn joined(nodes: &[Node], network: Option<&Wire>, links: &[Link]) -> Vec<Link> {
-    let there: HashSet<(usize, usize)> = links.iter().map(|link| (link.from, link.to)).collect();
-    let mut joined = Vec::new();
-    let mut join = |from: &[usize], to: &[usize], wire: &Wire, number: String| {
+/// Returns the links within nodes and between them, except for pairs that `links` contains.
+pub(super) fn node_links(nodes: &[Node], network: Option<&LinkProperties>, links: &[Link]) -> Vec<Link> {
+    let explicit: HashSet<(usize, usize)> = links.iter().map(|link| (link.from, link.to)).collect();
+    let mut generated = Vec::new();
+    let mut join = |from: &[usize], to: &[usize], properties: &LinkProperties, number: String| {
         for (&from, &to) in from.iter().flat_map(|from| to.iter().map(move |to| (from, to))) {
             let bus = |name: &Option<String>| name.as_ref().map(|name| numbered(name, &number));
-            for link in wire.links(from, to, bus) {
-                if link.from != link.to && !there.contains(&(link.from, link.to)) {
-                    joined.push(link);
+            for link in properties.links(from, to, bus) {
+                if link.from != link.to && !explicit.contains(&(link.from, link.to)) {
+                    generated.push(link);
                 }
             }
         }
@@ -140,19 +150,19 @@ pub(super) fn joined(nodes: &[Node], network: Option<&Wire>, links: &[Link]) -> 
             join(&[from], &node.devices[place + 1..], inside, index.to_string());
         }
     }
-    // Ten nodes and more need something between their numbers.
-    let between = if nodes.len() > 10 { "_" } else { "" };
+    // Numbers of several digits need a separator.
+    let separator = if nodes.len() > 10 { "_" } else { "" };
     for (index, node) in nodes.iter().enumerate() {
         for (other, far) in nodes.iter().enumerate().skip(index + 1) {
             if let Some(network) = network {
-                join(&node.devices, &far.devices, network, format!("{index}{between}{other}"));
+                join(&node.devices, &far.devices, network, format!("{index}{separator}{other}"));
             }
         }
     }
-    joined
+    generated
 }
 
-/// A bus of each node, or of each pair of nodes; the other direction's suffix stays at the end.
+/// Returns the name of a bus of a node, or of a pair of nodes. The suffix of the reverse direction stays at the end.
 fn numbered(name: &str, number: &str) -> String {
     match name.split_once('.') {
         Some((bus, rest)) => format!("{bus}{number}.{rest}"),
@@ -160,19 +170,23 @@ fn numbered(name: &str, number: &str) -> String {
     }
 }
 
-/// `[network]`.
-pub(super) fn network(fields: &mut Fields<'_, '_, '_>, has_nodes: bool) -> Option<Wire> {
+/// Reads `[network]`.
+pub(super) fn network(fields: &mut Fields<'_, '_, '_>, has_nodes: bool) -> Option<LinkProperties> {
     let (at, table) = fields.table("network")?;
     if !has_nodes {
-        fields.fault(at, Problem::NothingToJoin);
+        fields.report(at, DescriptionError::NetworkWithoutNodes);
     }
-    wire(&mut Fields::new(Owner::Network, table, at, fields.faults), true)
+    link_properties(&mut Fields::new(Owner::Network, table, at, fields.diagnostics), true)
 }
 
-/// Too many links would take their time to refuse.
-pub(super) fn most_links(nodes: &[Node]) -> usize {
-    let devices: usize = nodes.iter().map(|node| node.devices.len()).sum();
-    devices.saturating_mul(devices.saturating_sub(1))
+/// Returns an upper bound on the number of links, which is checked before they are created.
+pub(super) fn most_links(nodes: &[Node], network: Option<&LinkProperties>) -> usize {
+    let count = |node: &Node| node.devices.len();
+    let linked = nodes.iter().filter(|node| node.inside.is_some());
+    let within: usize = linked.map(|node| count(node) * count(node).saturating_sub(1)).sum();
+    let devices: usize = nodes.iter().map(count).sum();
+    let between: usize = nodes.iter().map(|node| count(node) * (devices - count(node))).sum();
+    within + if network.is_some() { between } else { 0 }
 }
 
 #[cfg(test)]

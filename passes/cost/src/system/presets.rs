@@ -1,16 +1,18 @@
-//! Systems that have names.
+//! Named systems.
 
-/// The system that is detected, and that is meant where none is named.
+/// Name of the detected system, the default.
 pub const HOST: &str = "host";
 
-/// A description that is compiled in.
+/// Description that is compiled in.
 #[derive(Clone, Copy, Debug)]
 pub struct Preset {
+    /// Name of the preset.
     pub name: &'static str,
+    /// Text of the description.
     pub text: &'static str,
 }
 
-/// All but [`HOST`].
+/// All presets except [`HOST`].
 pub const PRESETS: &[Preset] = &[
     Preset { name: "cpu-2", text: include_str!("../../presets/cpu-2.toml") },
     Preset { name: "cpu+h200", text: include_str!("../../presets/cpu+h200.toml") },
@@ -21,11 +23,12 @@ pub const PRESETS: &[Preset] = &[
     Preset { name: "gpt3-6x4", text: include_str!("../../presets/gpt3-6x4.toml") },
 ];
 
+/// Finds a preset by name.
 pub fn find(name: &str) -> Option<&'static Preset> {
     PRESETS.iter().find(|preset| preset.name == name)
 }
 
-/// What `--system` takes beside paths.
+/// Returns the names that `--system` accepts besides paths.
 pub fn names() -> impl Iterator<Item = &'static str> {
     std::iter::once(HOST).chain(PRESETS.iter().map(|preset| preset.name))
 }

@@ -1,16 +1,17 @@
-//! From TOML to a system.
+//! Conversion from TOML to a system.
 
 use super::{
-    Contention, Device, Errors, Execution, Link, Owner, Problem, System, beside,
+    Contention, DescriptionError, Device, Errors, Execution, Link, Owner, System,
     error::Lines,
-    fields::{Faults, Fields},
-    nodes::{self, Cluster},
-    rates::{self, Given},
+    fields::{Diagnostics, Fields},
+    nodes::{self, NodeReader},
+    rates::{self, GivenRates},
+    resolve_path,
     units::{Bytes, BytesPerSecond, FlopsPerSecond, Seconds},
 };
 use crate::{
     device::{self, Kind},
-    pattern::fits,
+    pattern::matches,
 };
 use std::collections::{HashMap, hash_map::Entry};
 use toml::{
@@ -41,40 +42,40 @@ pub(super) const DEVICE_KEYS: &[&str] = &[
 ];
 
 const LINK_KEYS: &[&str] = &["from", "to", "bandwidth", "latency", "bus", "duplex"];
-/// The same where both ends are known.
-const WIRE_KEYS: &[&str] = &["bandwidth", "latency", "bus", "duplex"];
+/// Keys of a link without ends.
+const LINK_PROPERTY_KEYS: &[&str] = &["bandwidth", "latency", "bus", "duplex"];
 
-/// More threads than any machine has, and few enough to count with.
+/// Maximum number of threads.
 const MAX_THREADS: u32 = 1 << 16;
 
 const MAX_BATCH_SIZE: u32 = 1 << 30;
 
-/// More than anybody plans for; descriptions that ask for more would take their time to refuse.
+/// Maximum number of devices, which bounds the time and memory of patterns in links.
 pub(super) const MAX_DEVICES: usize = 1024;
 const MAX_LINKS: usize = 1 << 16;
 
-/// What the other direction of a full-duplex bus is called after: the two do not get in each other's way.
+/// Suffix of the bus of the reverse direction of a full-duplex link: the two directions do not contend.
 const REVERSE: &str = ".reverse";
 
-/// Reads a description; every error that can be told apart from its consequences is reported.
+/// Reads a description. Reports all errors, except those that may be consequences of others.
 pub(super) fn system(file: &str, text: &str) -> Result<System, Errors> {
     let lines = Lines::new(text);
     let (document, syntax) = DeTable::parse_recoverable(text);
-    let mut faults: Faults = Vec::new();
+    let mut diagnostics: Diagnostics = Vec::new();
     for error in &syntax {
         let at = error.span().map_or(0, |span| span.start);
-        faults.push((at, Problem::Syntax(error.message().to_owned())));
+        diagnostics.push((at, DescriptionError::Syntax(error.message().to_owned())));
     }
-    // What remains of a text with syntax errors would give rise to errors that are none.
-    let system = if syntax.is_empty() { tables(file, &lines, document.get_ref(), &mut faults) } else { None };
+    // Recovered text after syntax errors would cause spurious errors.
+    let system = if syntax.is_empty() { tables(file, &lines, document.get_ref(), &mut diagnostics) } else { None };
     match system {
-        Some(system) if faults.is_empty() => Ok(system),
-        _ => Err(Errors::new(file, &lines, faults)),
+        Some(system) if diagnostics.is_empty() => Ok(system),
+        _ => Err(Errors::new(file, &lines, diagnostics)),
     }
 }
 
-fn tables(file: &str, lines: &Lines<'_>, document: &DeTable<'_>, faults: &mut Faults) -> Option<System> {
-    let mut fields = Fields::new(Owner::System, document, 0, faults);
+fn tables(file: &str, lines: &Lines<'_>, document: &DeTable<'_>, diagnostics: &mut Diagnostics) -> Option<System> {
+    let mut fields = Fields::new(Owner::System, document, 0, diagnostics);
     fields.check_keys(SYSTEM_KEYS);
     let name = fields.text("name").map(str::to_owned);
     let words = [("off", Contention::Off), ("exclusive", Contention::Exclusive), ("shared", Contention::Shared)];
@@ -84,36 +85,36 @@ fn tables(file: &str, lines: &Lines<'_>, document: &DeTable<'_>, faults: &mut Fa
     let node_tables = list(&mut fields, "node")?;
     let network = nodes::network(&mut fields, !node_tables.is_empty());
     if device_tables.is_empty() && node_tables.is_empty() {
-        fields.fault(0, Problem::NoDevice);
+        fields.report(0, DescriptionError::NoDevice);
     }
     if let Some((at, _)) = device_tables.get(MAX_DEVICES) {
-        fields.fault(*at, Problem::TooMany { what: "devices", limit: MAX_DEVICES });
+        fields.report(*at, DescriptionError::TooMany { what: "devices", limit: MAX_DEVICES });
         return None;
     }
 
-    let mut seen = Seen { lines, first: HashMap::new() };
+    let mut seen = FirstOccurrences { lines, first: HashMap::new() };
     let devices: Vec<_> =
-        device_tables.iter().enumerate().map(|(i, table)| device(file, i, table, &mut seen, faults)).collect();
-    let mut cluster = Cluster { file, seen: &mut seen, devices, nodes: Vec::new() };
+        device_tables.iter().enumerate().map(|(i, table)| device(file, i, table, &mut seen, diagnostics)).collect();
+    let mut reader = NodeReader { file, seen: &mut seen, devices, nodes: Vec::new() };
     for (index, table) in node_tables.iter().enumerate() {
-        cluster.add(index, table, faults)?;
+        reader.add(index, table, diagnostics)?;
     }
-    let Cluster { devices, nodes, .. } = cluster;
-    // Links may name devices about which something else is wrong.
+    let NodeReader { devices, nodes, .. } = reader;
+    // Links may refer to devices that have other errors.
     let all: Vec<_> = devices.iter().map(|(id, _)| id.as_deref().unwrap_or_default()).collect();
     let index = all.iter().enumerate().rev().map(|(index, id)| (*id, index)).filter(|(id, _)| !id.is_empty()).collect();
     let ids = Ids { all, index };
-    let mut seen = Seen { lines, first: HashMap::new() };
+    let mut seen = FirstOccurrences { lines, first: HashMap::new() };
     let mut all_links = Vec::new();
     for (index, table) in link_tables.iter().enumerate() {
-        all_links.extend(links(index, table, &ids, &mut seen, faults).into_iter().flatten());
+        all_links.extend(links(index, table, &ids, &mut seen, diagnostics).into_iter().flatten());
     }
-    if nodes::most_links(&nodes) + all_links.len() > MAX_LINKS {
-        faults.push((0, Problem::TooMany { what: "links", limit: MAX_LINKS }));
+    if nodes::most_links(&nodes, network.as_ref()) + all_links.len() > MAX_LINKS {
+        diagnostics.push((0, DescriptionError::TooMany { what: "links", limit: MAX_LINKS }));
         return None;
     }
-    let joined = nodes::joined(&nodes, network.as_ref(), &all_links);
-    all_links.extend(joined);
+    let generated = nodes::node_links(&nodes, network.as_ref(), &all_links);
+    all_links.extend(generated);
     let mut system = System {
         name: name.unwrap_or_else(|| file.to_owned()),
         devices: devices.into_iter().map(|(_, device)| device).collect::<Option<_>>()?,
@@ -121,18 +122,18 @@ fn tables(file: &str, lines: &Lines<'_>, document: &DeTable<'_>, faults: &mut Fa
         contention,
         warnings: Vec::new(),
     };
-    let unknown = |device: &usize| system.devices[*device].streams_weights && system.way_of_weights(*device).is_none();
+    let unknown = |device: &usize| system.devices[*device].streams_weights && system.weight_link(*device).is_none();
     let warning = |device: usize| {
         let id = &system.devices[device].id;
         format!(
-            "device '{id}' streams its weights, but no [[link]] leads there from the host: what that takes is not counted"
+            "device '{id}' streams its weights, but has no [[link]] from the host: the time of these copies is not counted"
         )
     };
     system.warnings = (0..system.devices.len()).filter(unknown).map(warning).collect();
     Some(system)
 }
 
-/// The tables under `[[key]]`, with where each starts.
+/// Returns the tables under `[[key]]` with their byte offsets.
 pub(super) fn list<'t, 'i>(
     fields: &mut Fields<'t, 'i, '_>,
     key: &'static str,
@@ -143,7 +144,7 @@ pub(super) fn list<'t, 'i>(
         _ => None,
     };
     if tables.is_none() {
-        fields.fault(value.span().start, Problem::NotATableArray { key });
+        fields.report(value.span().start, DescriptionError::NotATableArray { key });
     }
     tables
 }
@@ -152,14 +153,14 @@ fn table<'t, 'i>(value: &'t Spanned<DeValue<'i>>) -> Option<(usize, &'t DeTable<
     value.get_ref().as_table().map(|table| (value.span().start, table))
 }
 
-/// Where things that must differ are first.
-pub(super) struct Seen<'t, K> {
+/// First occurrences of keys that must be unique.
+pub(super) struct FirstOccurrences<'t, K> {
     lines: &'t Lines<'t>,
     first: HashMap<K, usize>,
 }
 
-impl<K: std::hash::Hash + Eq> Seen<'_, K> {
-    /// The line where this is already.
+impl<K: std::hash::Hash + Eq> FirstOccurrences<'_, K> {
+    /// Returns the line of an earlier occurrence; otherwise records this one.
     pub(super) fn before(&mut self, key: K, at: usize) -> Option<usize> {
         match self.first.entry(key) {
             Entry::Occupied(entry) => Some(self.lines.line(*entry.get())),
@@ -175,17 +176,17 @@ fn device(
     file: &str,
     index: usize,
     (at, table): &(usize, &DeTable<'_>),
-    seen: &mut Seen<'_, String>,
-    faults: &mut Faults,
+    seen: &mut FirstOccurrences<'_, String>,
+    diagnostics: &mut Diagnostics,
 ) -> (Option<String>, Option<Device>) {
-    let mut fields = Fields::new(Owner::NamelessDevice(index + 1), table, *at, faults);
+    let mut fields = Fields::new(Owner::UnnamedDevice(index + 1), table, *at, diagnostics);
     let id = fields.identifier("id");
     let id = fields.require("id", id).map(str::to_owned);
     if let Some(id) = &id {
         fields.owner = Owner::Device(id.clone());
         let id_at = fields.at("id");
         if let Some(line) = seen.before(id.clone(), id_at) {
-            fields.fault(id_at, Problem::DuplicateDevice { id: id.clone(), line });
+            fields.report(id_at, DescriptionError::DuplicateDevice { id: id.clone(), line });
         }
     }
     let device = device_fields(file, id.clone(), &mut fields, DEVICE_KEYS);
@@ -211,7 +212,7 @@ pub(super) fn device_fields(
     let arch = fields.text("arch");
     let threads = fields.count("threads", MAX_THREADS);
     let flops = |fields: &mut Fields<'_, '_, '_>, key| fields.quantity(key, FlopsPerSecond::parse, None);
-    let given = Given {
+    let given = GivenRates {
         f32: flops(fields, "flops"),
         f64: flops(fields, "flops_f64"),
         f16: flops(fields, "flops_f16"),
@@ -221,32 +222,32 @@ pub(super) fn device_fields(
     };
     let launch = fields.quantity("launch", Seconds::parse, None);
     let execution = fields.word("execution", &[("eager", Execution::Eager), ("captured", Execution::Captured)]);
-    let profile = fields.text("profile").map(|path| beside(file, path));
+    let profile = fields.text("profile").map(|path| resolve_path(file, path));
     let weights = fields.word("weights", &[("resident", false), ("streamed", true)]);
     let node = fields.identifier("node").map(str::to_owned);
 
     let kind = kind?;
-    let mut sound = true;
+    let mut is_valid = true;
     if let Some(arch) = arch
         && let Err(reason) = kind.check_arch(arch)
     {
-        let problem = Problem::NotAnArch { owner: fields.owner.clone(), text: arch.to_owned(), reason };
-        fields.fault(fields.at("arch"), problem);
-        sound = false;
+        let error = DescriptionError::NotAnArch { owner: fields.owner.clone(), text: arch.to_owned(), reason };
+        fields.report(fields.at("arch"), error);
+        is_valid = false;
     }
     check_applies(fields, kind, "threads", |kind| kind.uses_threads());
     check_applies(fields, kind, "weights", |kind| kind.streams_weights());
-    // A rate that is there but wrong has its own error already.
-    let wrong = |key, is_there: bool| fields.get(key).is_some() && !is_there;
-    sound &= !wrong("threads", threads.is_some())
+    // An invalid rate was reported already.
+    let wrong = |key, is_valid: bool| fields.get(key).is_some() && !is_valid;
+    is_valid &= !wrong("threads", threads.is_some())
         && !wrong("arch", arch.is_some())
         && !wrong("flops", given.f32.is_some())
         && !wrong("bandwidth", given.bandwidth.is_some());
     let rates = match rates::complete(kind, arch, threads, given) {
         Ok(rates) => Some(rates),
         Err(remedy) => {
-            if sound {
-                fields.fault(fields.at, Problem::NoRates { owner: fields.owner.clone(), remedy });
+            if is_valid {
+                fields.report(fields.at, DescriptionError::NoRates { owner: fields.owner.clone(), remedy });
             }
             None
         }
@@ -267,18 +268,19 @@ pub(super) fn device_fields(
     })
 }
 
-/// Notes a key that means nothing for devices of a kind.
+/// Reports a key that does not apply to devices of a kind.
 fn check_applies(fields: &mut Fields<'_, '_, '_>, kind: Kind, key: &'static str, applies: fn(Kind) -> bool) {
     if fields.get(key).is_some() && !applies(kind) {
         let (owner, kinds) = (fields.owner.clone(), device::names(applies));
-        fields.fault(fields.at(key), Problem::NotForThisKind { owner, key, kinds });
+        fields.report(fields.at(key), DescriptionError::NotForThisKind { owner, key, kinds });
     }
 }
 
+/// Ids of the devices.
 struct Ids<'d> {
-    /// One a device; empty where it has none.
+    /// Id of each device; empty if it has none.
     all: Vec<&'d str>,
-    /// Where an id is there twice, it is the first device's.
+    /// Index by id; that of the first device for duplicate ids.
     index: HashMap<&'d str, usize>,
 }
 
@@ -288,7 +290,7 @@ impl<'d> Ids<'d> {
     }
 }
 
-/// How many devices an error lists.
+/// Maximum number of devices that an error lists.
 const MAX_KNOWN: usize = 12;
 
 #[derive(Clone, Copy, PartialEq)]
@@ -298,33 +300,33 @@ enum Duplex {
     Full,
 }
 
-/// What a link is like, wherever it goes.
+/// Properties of a link, without its ends.
 #[derive(Clone)]
-pub(super) struct Wire {
+pub(super) struct LinkProperties {
     bandwidth: BytesPerSecond,
     latency: Seconds,
     bus: Option<String>,
     duplex: Duplex,
 }
 
-impl Wire {
-    /// The links between two devices: one, or two if it is duplex. Buses may be given other names.
+impl LinkProperties {
+    /// Returns the links between two devices: one, or two if it is duplex. `bus` renames buses.
     pub(super) fn links(&self, from: usize, to: usize, bus: impl Fn(&Option<String>) -> Option<String>) -> Vec<Link> {
         let Self { bandwidth, latency, duplex, .. } = *self;
-        let back = match duplex {
+        let reverse_bus = match duplex {
             Duplex::Full => self.bus.as_ref().map(|bus| format!("{bus}{REVERSE}")),
             Duplex::Half | Duplex::OneWay => self.bus.clone(),
         };
-        let there = Link { from, to, bandwidth, latency, bus: bus(&self.bus) };
-        let back = Link { from: to, to: from, bandwidth, latency, bus: bus(&back) };
-        if duplex == Duplex::OneWay { vec![there] } else { vec![there, back] }
+        let forward = Link { from, to, bandwidth, latency, bus: bus(&self.bus) };
+        let reverse = Link { from: to, to: from, bandwidth, latency, bus: bus(&reverse_bus) };
+        if duplex == Duplex::OneWay { vec![forward] } else { vec![forward, reverse] }
     }
 }
 
-/// Reads what a link is like. Where it is in both directions anyway, they share a bus unless something else is said.
-pub(super) fn wire(fields: &mut Fields<'_, '_, '_>, both_ways: bool) -> Option<Wire> {
+/// Reads the properties of a link. With `both_ways` it is always bidirectional, and half duplex by default.
+pub(super) fn link_properties(fields: &mut Fields<'_, '_, '_>, both_ways: bool) -> Option<LinkProperties> {
     if both_ways {
-        fields.check_keys(WIRE_KEYS);
+        fields.check_keys(LINK_PROPERTY_KEYS);
     }
     let bandwidth = fields.quantity("bandwidth", BytesPerSecond::parse, None);
     let bandwidth = fields.require("bandwidth", bandwidth);
@@ -332,25 +334,25 @@ pub(super) fn wire(fields: &mut Fields<'_, '_, '_>, both_ways: bool) -> Option<W
     let bus = fields.identifier("bus").map(str::to_owned);
     let duplex = duplex(fields);
     if duplex == Some(Duplex::Half) && fields.get("bus").is_none() {
-        let problem = Problem::HalfDuplexWithoutBus { owner: fields.owner.clone() };
-        fields.fault(fields.at("duplex"), problem);
+        let error = DescriptionError::HalfDuplexWithoutBus { owner: fields.owner.clone() };
+        fields.report(fields.at("duplex"), error);
     }
     let duplex = match duplex? {
         Duplex::OneWay if both_ways => Duplex::Half,
         duplex => duplex,
     };
-    Some(Wire { bandwidth: bandwidth?, latency, bus, duplex })
+    Some(LinkProperties { bandwidth: bandwidth?, latency, bus, duplex })
 }
 
-/// The links of one entry: two if it is duplex, more if its ends are patterns.
+/// Returns the links of one entry: two if it is duplex, more if its ends are patterns.
 fn links(
     index: usize,
     (at, table): &(usize, &DeTable<'_>),
     ids: &Ids<'_>,
-    seen: &mut Seen<'_, (usize, usize)>,
-    faults: &mut Faults,
+    seen: &mut FirstOccurrences<'_, (usize, usize)>,
+    diagnostics: &mut Diagnostics,
 ) -> Option<Vec<Link>> {
-    let mut fields = Fields::new(Owner::NamelessLink(index + 1), table, *at, faults);
+    let mut fields = Fields::new(Owner::UnnamedLink(index + 1), table, *at, diagnostics);
     let from = fields.text("from");
     let from = fields.require("from", from);
     let to = fields.text("to");
@@ -361,44 +363,44 @@ fn links(
     fields.check_keys(LINK_KEYS);
     let from = from.map(|pattern| ends(&mut fields, "from", pattern, ids));
     let to = to.map(|pattern| ends(&mut fields, "to", pattern, ids));
-    let wire = wire(&mut fields, false);
+    let properties = link_properties(&mut fields, false);
     let (from, to) = (from?, to?);
     if let ([from], [to]) = (&from[..], &to[..])
         && from == to
     {
-        fields.fault(fields.at("to"), Problem::LinkToItself { id: ids.all[*from].to_owned() });
+        fields.report(fields.at("to"), DescriptionError::LinkToItself { id: ids.all[*from].to_owned() });
         return None;
     }
-    let wire = wire?;
+    let properties = properties?;
     let mut links = Vec::new();
     for (&from, &to) in from.iter().flat_map(|from| to.iter().map(move |to| (from, to))).filter(|(from, to)| from != to)
     {
-        links.extend(wire.links(from, to, Clone::clone));
+        links.extend(properties.links(from, to, Clone::clone));
         if seen.first.len() + links.len() > MAX_LINKS {
-            fields.fault(fields.at, Problem::TooMany { what: "links", limit: MAX_LINKS });
+            fields.report(fields.at, DescriptionError::TooMany { what: "links", limit: MAX_LINKS });
             return None;
         }
     }
     for link in &links {
         if let Some(line) = seen.before((link.from, link.to), fields.at) {
             let (from, to) = (ids.all[link.from].to_owned(), ids.all[link.to].to_owned());
-            fields.fault(fields.at, Problem::DuplicateLink { from, to, line });
+            fields.report(fields.at, DescriptionError::DuplicateLink { from, to, line });
         }
     }
     Some(links)
 }
 
-/// The devices that an end of a link names; none is an error.
+/// Returns the devices that match an end of a link; reports an error if there are none.
 fn ends(fields: &mut Fields<'_, '_, '_>, key: &'static str, pattern: &str, ids: &Ids<'_>) -> Vec<usize> {
     let found: Vec<_> = if pattern.contains('*') {
-        (0..ids.all.len()).filter(|index| fits(pattern, ids.all[*index])).collect()
+        (0..ids.all.len()).filter(|index| matches(pattern, ids.all[*index])).collect()
     } else {
         ids.index.get(pattern).copied().into_iter().collect()
     };
     if found.is_empty() {
         let owner = fields.owner.clone();
         let known = ids.index_order().take(MAX_KNOWN).map(str::to_owned).collect();
-        fields.fault(fields.at(key), Problem::UnknownDevice { owner, key, id: pattern.to_owned(), known });
+        fields.report(fields.at(key), DescriptionError::UnknownDevice { owner, key, id: pattern.to_owned(), known });
     }
     found
 }

@@ -2,7 +2,7 @@ use super::{units::FlopsPerSecond, *};
 use crate::device::CUDA;
 use proptest::prelude::*;
 
-/// The messages for a text, without the file's name.
+/// Returns the messages for a text, without the file name.
 fn errors(text: &str) -> Vec<String> {
     let errors = System::parse("s.toml", text).expect_err("this should be wrong");
     let lines = errors.to_string();
@@ -17,7 +17,7 @@ fn check(text: &str, expected: &[&str]) {
 const CPU: &str = "[[device]]\nid = 'cpu'\nkind = 'cpu'\nmemory = '1 GiB'\nthreads = 2\n";
 const GPU: &str = "[[device]]\nid = 'gpu'\nkind = 'cuda'\nmemory = '80 GB'\narch = 'sm_80'\n";
 
-/// A device with other lines; the first of them is line 4.
+/// Returns a device with additional lines, which start at line 4.
 fn device(lines: &str) -> String {
     format!("[[device]]\nid = 'gpu0'\nkind = 'cuda'\n{lines}\n")
 }
@@ -112,8 +112,8 @@ fn patterns_link_many_devices() {
     let mut pairs: Vec<_> = system.links.iter().map(|link| (link.from, link.to, link.bandwidth.0)).collect();
     pairs.sort_by(|a, b| a.partial_cmp(b).unwrap());
     assert_eq!(pairs, [(0, 1, 2e9), (0, 2, 1e9), (1, 0, 2e9), (1, 2, 1e9), (2, 0, 1e9), (2, 1, 1e9)]);
-    let known = "(there are a_0, a_1, b_0)";
-    let message = format!("17:6: error: 'from' of link 'c_*' -> 'a_*' names no device: 'c_*' {known}");
+    let known = "(devices: a_0, a_1, b_0)";
+    let message = format!("17:6: error: 'from' of link 'c_*' -> 'a_*' names unknown device 'c_*' {known}");
     check(&format!("{devices}{}", inside.replacen("a_", "c_", 1)), &[&message]);
     let everything = format!("{devices}{inside}[[link]]\nfrom='*'\nto='a_0'\nbandwidth='1 GB/s'\n");
     check(&everything, &["20:1: error: link 'a_1' -> 'a_0' is already on line 16"]);
@@ -162,7 +162,9 @@ fn keys_are_checked() {
     );
     check(
         &format!("colour = 'red'\n{CPU}"),
-        &["1:1: error: unknown key 'colour' of the system (there are name, contention, device, link, node, network)"],
+        &[
+            "1:1: error: unknown key 'colour' of the system; expected one of name, contention, device, link, node, network",
+        ],
     );
     check("[[device]]\nmemory = '1 GB'\nkind = 'cpu'\nthreads = 1\n", &["1:1: error: device 1 has no 'id'"]);
     check("[[device]]\nid = 'x'\nmemory = '1 GB'\n", &["1:1: error: device 'x' has no 'kind'"]);
@@ -198,15 +200,15 @@ fn devices_are_checked() {
     );
     check(
         &CPU.replace("threads = 2\n", ""),
-        &["1:1: error: how fast device 'cpu' is cannot be told: give 'threads', or 'flops' and 'bandwidth'"],
+        &["1:1: error: cannot determine the rates of device 'cpu': give 'threads', or 'flops' and 'bandwidth'"],
     );
     check(
         &GPU.replace("arch = 'sm_80'", "flops = '1 TFLOPS'"),
-        &["1:1: error: how fast device 'gpu' is cannot be told: give 'arch', or 'flops' and 'bandwidth'"],
+        &["1:1: error: cannot determine the rates of device 'gpu': give 'arch', or 'flops' and 'bandwidth'"],
     );
     check(
         &GPU.replace("sm_80", "sm_121"),
-        &["1:1: error: how fast device 'gpu' is cannot be told: \
+        &["1:1: error: cannot determine the rates of device 'gpu': \
            its 'arch' is not in the table, so give 'flops' and 'bandwidth'"],
     );
     check(
@@ -237,7 +239,7 @@ fn links_are_checked() {
     check(&of("from = 'cpu'"), &["11:1: error: link 1 has no 'to'", "11:1: error: link 1 has no 'bandwidth'"]);
     check(
         &of("from = 'cpu'\nto = 'tpu'\nbandwidth = '1 GB/s'"),
-        &["13:6: error: 'to' of link 'cpu' -> 'tpu' names no device: 'tpu' (there are cpu, gpu)"],
+        &["13:6: error: 'to' of link 'cpu' -> 'tpu' names unknown device 'tpu' (devices: cpu, gpu)"],
     );
     check(
         &of("from = 'cpu'\nto = 'cpu'\nbandwidth = '1 GB/s'"),
@@ -262,7 +264,7 @@ fn links_are_checked() {
 }
 
 #[test]
-fn syntax_errors_keep_their_place() {
+fn syntax_errors_have_locations() {
     let first = |text: &str| errors(text).remove(0);
     assert_eq!(first("name = \n"), "1:8: error: string values must be quoted, expected literal string");
     assert_eq!(first("é = 'x' y\n").split_once(": error").map(|(place, _)| place.to_owned()), Some("1:1".to_owned()));
@@ -272,7 +274,7 @@ fn syntax_errors_keep_their_place() {
 }
 
 #[test]
-fn an_error_is_a_line_whatever_it_quotes() {
+fn errors_are_single_lines() {
     let long = GPU.replace("80 GB", &"x".repeat(5000));
     assert_eq!(errors(&long)[0].len(), 500 + "4:10: error: ...".len());
     let units = "(use B, kB, KiB, MB, MiB, GB, GiB, TB, TiB)";
@@ -289,12 +291,12 @@ fn all_errors_are_reported_in_order() {
     assert_eq!(places, ["3", "4", "5", "7", "9"]);
     let many = "a = 1\n".to_owned() + &(0..70).map(|i| format!("b{i} = 1\n")).collect::<String>();
     let shown = System::parse("s.toml", &format!("{many}{CPU}")).unwrap_err();
-    assert_eq!((shown.faults.len(), shown.left_out), (Errors::MAX_FAULTS, 21));
+    assert_eq!((shown.diagnostics.len(), shown.omitted), (Errors::MAX_DIAGNOSTICS, 21));
     assert!(shown.to_string().ends_with("\ns.toml: error: 21 more errors"));
 }
 
 #[test]
-fn absurd_descriptions_are_refused_quickly() {
+fn excessive_descriptions_are_rejected() {
     let device = |i| CPU.replace("'cpu'\nk", &format!("'c{i}'\nk"));
     let devices: String = (0..1025).map(device).collect();
     check(&devices, &["5121:1: error: there are more than 1024 devices"]);
@@ -333,9 +335,9 @@ fn files_are_read() {
 }
 
 proptest! {
-    /// Damaged descriptions are read or refused, never a panic.
+    /// Damaged descriptions are parsed or rejected without a panic.
     #[test]
-    fn damaged_descriptions_are_read_or_refused(preset in 0..presets::PRESETS.len(), cuts in prop::collection::vec((0usize..4000, 0usize..40, "[\\[\\]a-z0-9=.'\" \\n*-]{0,6}"), 1..4)) {
+    fn damaged_descriptions_do_not_panic(preset in 0..presets::PRESETS.len(), cuts in prop::collection::vec((0usize..4000, 0usize..40, "[\\[\\]a-z0-9=.'\" \\n*-]{0,6}"), 1..4)) {
         let mut text: Vec<char> = presets::PRESETS[preset].text.chars().collect();
         for (at, length, replacement) in cuts {
             let at = at.min(text.len());
@@ -344,9 +346,9 @@ proptest! {
         }
         let text: String = text.into_iter().collect();
         if let Err(errors) = System::parse("s.toml", &text) {
-            prop_assert!(!errors.faults.is_empty());
+            prop_assert!(!errors.diagnostics.is_empty());
             let lines = text.lines().count().max(1) + 1;
-            prop_assert!(errors.faults.iter().all(|fault| (1..=lines).contains(&fault.line) && fault.column > 0));
+            prop_assert!(errors.diagnostics.iter().all(|diagnostic| (1..=lines).contains(&diagnostic.line) && diagnostic.column > 0));
         }
     }
 }
@@ -358,12 +360,12 @@ fn gpus_may_stream_their_weights() {
     let link = "[[link]]\nfrom = 'c'\nto = 'g'\nbandwidth = '8 GB/s'\nlatency = '1 us'\n";
     let system = System::parse("s.toml", &format!("{cpu}{gpu}{link}")).unwrap();
     assert_eq!(system.devices.iter().map(|device| device.streams_weights).collect::<Vec<_>>(), [false, true]);
-    assert_eq!(system.way_of_weights(1).map(|link| link.bandwidth), Some(BytesPerSecond(8e9)));
+    assert_eq!(system.weight_link(1).map(|link| link.bandwidth), Some(BytesPerSecond(8e9)));
     assert!(system.warnings.is_empty());
     let system = System::parse("s.toml", &format!("{cpu}{gpu}")).unwrap();
     assert_eq!(
         system.warnings,
-        ["device 'g' streams its weights, but no [[link]] leads there from the host: what that takes is not counted"]
+        ["device 'g' streams its weights, but has no [[link]] from the host: the time of these copies is not counted"]
     );
     let error = System::parse("s.toml", &format!("{cpu}weights = 'streamed'\n")).unwrap_err().to_string();
     assert!(error.contains("weights"), "{error}");

@@ -1,45 +1,61 @@
-//! Quantities with units, and how they are written: `80 GiB`, `54 GB/s`, `10 us`, `66.9 TFLOP/s`.
+//! Quantities with units, and their syntax: `80 GiB`, `54 GB/s`, `10 us`, `66.9 TFLOP/s`.
 
 pub use crate::units::Bytes;
 
+/// Duration in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Seconds(pub f64);
 
+/// Bandwidth in bytes per second.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct BytesPerSecond(pub f64);
 
-/// Arithmetic operations a second; a multiplication and an addition are two.
+/// Arithmetic operations per second; a multiplication and an addition are two.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct FlopsPerSecond(pub f64);
 
 impl Seconds {
+    /// Returns the duration in microseconds.
     pub fn micros(self) -> f64 {
         self.0 * 1e6
     }
 }
 
-/// Why a text is not a quantity.
+/// Error of parsing a quantity.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnitError {
-    /// What stands before the unit is no decimal number.
+    /// The text before the unit is not a decimal number.
     #[error("'{0}' is not a number")]
     Number(String),
+    /// There is no unit.
     #[error("it needs a unit, as in \"{example}\"")]
-    MissingUnit { example: &'static str },
+    MissingUnit {
+        /// Valid quantity.
+        example: &'static str,
+    },
+    /// The unit does not exist.
     #[error("unknown unit '{unit}' (use {})", .known.join(", "))]
-    UnknownUnit { unit: String, known: Vec<&'static str> },
-    /// Such as a third of a kilobyte.
+    UnknownUnit {
+        /// Unit that was given.
+        unit: String,
+        /// Valid units.
+        known: Vec<&'static str>,
+    },
+    /// Not an integral number of bytes, such as a third of a kilobyte.
     #[error("it is not a whole number of bytes")]
-    PartOfAByte,
+    FractionalBytes,
+    /// The quantity exceeds its limit.
     #[error("it is too large")]
     TooLarge,
+    /// The quantity must be positive.
     #[error("it must be more than zero")]
     NotPositive,
+    /// The quantity must not be negative.
     #[error("it must not be negative")]
     Negative,
 }
 
-/// A unit is worth 10^`ten` * 2^`two` of its base.
+/// Name of a unit and exponents of its factor, 10^`ten` * 2^`two`.
 type Unit = (&'static str, i32, i32);
 
 const SIZES: &[Unit] = &[
@@ -70,7 +86,7 @@ const BANDWIDTHS: &[Unit] = &[
 
 const DURATIONS: &[Unit] = &[("ns", -9, 0), ("us", -6, 0), ("µs", -6, 0), ("ms", -3, 0), ("s", 0, 0)];
 
-/// Integer units (OP) mean the same as floating-point ones: which numbers they count is said by the key.
+/// Integer units (OP) are equivalent to floating-point ones: the key determines the type.
 const RATES: &[Unit] = &[
     ("MFLOP/s", 6, 0),
     ("GFLOP/s", 9, 0),
@@ -88,14 +104,14 @@ const RATES: &[Unit] = &[
     ("POPS", 15, 0),
 ];
 
-/// The largest memory: sizes are signed 64-bit integers in the IR.
+/// Maximum size: sizes are signed 64-bit integers in the IR.
 const MAX_BYTES: u64 = i64::MAX as u64;
 
-/// Beyond this a rate or a duration is a typing error, and sums of such numbers lose all meaning.
+/// Maximum rate or duration; larger ones are considered mistakes.
 const MAX_QUANTITY: f64 = 1e24;
 
 impl Bytes {
-    /// Reads `80 GiB`, exactly: what is not a whole number of bytes is an error.
+    /// Parses a size such as `80 GiB`, exactly: a fractional number of bytes is an error.
     pub fn parse(text: &str) -> Result<Self, UnitError> {
         let (number, (_, ten, two)) = split(text, SIZES, "80 GiB")?;
         let decimal = Decimal::parse(number)?;
@@ -105,7 +121,7 @@ impl Bytes {
         Self::new(decimal.whole(ten, two)?)
     }
 
-    /// A plain number of bytes, as a description may give it.
+    /// Returns a plain number of bytes, as a description may give it.
     pub(crate) fn from_integer(bytes: i64) -> Result<Self, UnitError> {
         u64::try_from(bytes).map_err(|_| UnitError::NotPositive).and_then(Self::new)
     }
@@ -120,24 +136,26 @@ impl Bytes {
 }
 
 impl BytesPerSecond {
+    /// Parses a bandwidth such as `54 GB/s`.
     pub fn parse(text: &str) -> Result<Self, UnitError> {
         positive(quantity(text, BANDWIDTHS, "54 GB/s")?).map(Self)
     }
 }
 
 impl FlopsPerSecond {
+    /// Parses a rate such as `66.9 TFLOP/s`.
     pub fn parse(text: &str) -> Result<Self, UnitError> {
         positive(quantity(text, RATES, "66.9 TFLOP/s")?).map(Self)
     }
 }
 
 impl Seconds {
-    /// Reads `10 us`; zero is a duration too.
+    /// Parses a duration such as `10 us`; zero is allowed.
     pub fn parse(text: &str) -> Result<Self, UnitError> {
-        // Two characters look like this prefix, and keyboards have either.
+        // Unicode has two characters for the prefix: the Greek letter mu and the micro sign.
         let text = text.replace('\u{3bc}', "\u{b5}");
         let seconds = quantity(&text, DURATIONS, "10 us")?;
-        // Minus zero is zero.
+        // Converts -0 to 0.
         if seconds < 0.0 { Err(UnitError::Negative) } else { Ok(Self(seconds.abs())) }
     }
 }
@@ -146,14 +164,14 @@ fn positive(value: f64) -> Result<f64, UnitError> {
     if value > 0.0 { Ok(value) } else { Err(UnitError::NotPositive) }
 }
 
-/// The number of a quantity in its base unit, correctly rounded.
+/// Parses a quantity and returns its number in the base unit, correctly rounded.
 fn quantity(text: &str, units: &[Unit], example: &'static str) -> Result<f64, UnitError> {
     let (number, (_, ten, two)) = split(text, units, example)?;
     let value = Decimal::parse(number)?.scaled(ten) * 2f64.powi(two);
     if value.abs() <= MAX_QUANTITY { Ok(value) } else { Err(UnitError::TooLarge) }
 }
 
-/// Cuts a text into a number and a unit, which may be separated by spaces.
+/// Splits a text into a number and a unit, which may be separated by spaces.
 fn split<'t>(text: &'t str, units: &[Unit], example: &'static str) -> Result<(&'t str, Unit), UnitError> {
     let text = text.trim();
     let in_number = |(at, c): (usize, char)| {
@@ -177,14 +195,14 @@ fn split<'t>(text: &'t str, units: &[Unit], example: &'static str) -> Result<(&'
     Ok((number, *known.ok_or_else(unknown)?))
 }
 
-/// A decimal number as it is written: `digits` * 10^`exponent`, without zeros at either end.
+/// Decimal number: `digits` * 10^`exponent`, without leading and trailing zeros.
 struct Decimal {
     negative: bool,
     digits: String,
     exponent: i32,
 }
 
-/// Longer numbers are not written by people, and bounding them bounds the exponent's arithmetic.
+/// Maximum length of a number, which also bounds the exponent's arithmetic.
 const MAX_DIGITS: usize = 100;
 
 impl Decimal {
@@ -214,19 +232,19 @@ impl Decimal {
         })
     }
 
-    /// The number times 10^`ten`, rounded once.
+    /// Returns the number times 10^`ten`, rounded once.
     fn scaled(&self, ten: i32) -> f64 {
         let sign = if self.negative { "-" } else { "" };
         let digits = if self.digits.is_empty() { "0" } else { &self.digits };
         format!("{sign}{digits}e{}", self.exponent + ten).parse().expect("digits and an exponent are a number")
     }
 
-    /// The size of the number times 10^`ten` * 2^`two`, if that is a whole number.
+    /// Returns the absolute value times 10^`ten` * 2^`two`, if that is an integer.
     fn whole(&self, ten: i32, two: i32) -> Result<u64, UnitError> {
         let digits = self
             .digits
             .parse::<u128>()
-            .map_err(|_| if self.exponent + ten >= 0 { UnitError::TooLarge } else { UnitError::PartOfAByte })?;
+            .map_err(|_| if self.exponent + ten >= 0 { UnitError::TooLarge } else { UnitError::FractionalBytes })?;
         let shifted = digits.checked_mul(1 << two).ok_or(UnitError::TooLarge)?;
         let exponent = self.exponent + ten;
         let power = 10u128.checked_pow(exponent.unsigned_abs());
@@ -235,7 +253,7 @@ impl Decimal {
         } else {
             match power {
                 Some(power) if shifted.is_multiple_of(power) => shifted / power,
-                _ => return Err(UnitError::PartOfAByte),
+                _ => return Err(UnitError::FractionalBytes),
             }
         };
         u64::try_from(value).map_err(|_| UnitError::TooLarge)

@@ -1,17 +1,17 @@
-//! Convolutions in all their forms.
+//! Work of convolutions: plain, transposed, quantized, deformable and causal, and `Col2Im`.
 
 use super::elementwise::{REQUANTIZE, SIGMOID};
 use super::operator::{Count, Operator, bytes, plus, times};
 use super::{Class, Geometry};
 use divi_onnx::Error;
 
-/// Sizes that convolutions of any rank share.
+/// Loop sizes of a convolution of any rank.
 struct Loops {
     images: u64,
     groups: u64,
-    /// Of one group.
+    /// Input channels per group.
     in_channels: u64,
-    /// Of one group.
+    /// Output channels per group.
     out_channels: u64,
     pixels_in: u64,
     pixels_out: u64,
@@ -21,7 +21,7 @@ struct Loops {
 }
 
 impl Loops {
-    /// The weights have the channels that they take from and the ones that they make in the order of `transposed`.
+    /// Returns the loop sizes. The first dimension of the weights is output channels, or input channels if `transposed`.
     fn new(op: &Operator<'_>, weights: usize, transposed: bool) -> Result<Self, Error> {
         let (x, w, y) = (op.dims(0)?, op.dims(weights)?, op.result_dims(0)?);
         let ([images, _, image @ ..], [major, minor, kernel @ ..]) = (&x[..], &w[..]) else {
@@ -53,12 +53,12 @@ impl Loops {
         self.in_channels == 1 && self.groups > 1
     }
 
-    /// Elements of the result.
+    /// Returns the number of elements of the result.
     fn results(&self) -> u64 {
         times(&[self.images, self.groups, self.out_channels, self.pixels_out])
     }
 
-    /// A multiplication and an addition for each tap of each pair of channels at each of `pixels`, and `extra` operations.
+    /// Counts a multiplication and an addition for each tap, pair of channels and pixel, and `extra` operations.
     fn count(&self, op: &Operator<'_>, pixels: u64, extra: u64) -> Count {
         let Self { images, groups, in_channels, out_channels, width, taps, stride, .. } = *self;
         let flops = times(&[2, images, groups, in_channels, out_channels, pixels, taps]);
@@ -67,7 +67,7 @@ impl Loops {
         op.does(plus(&[flops, extra]), geometry).class(class)
     }
 
-    /// An addition for each element of the result, if there is a bias.
+    /// Returns the operations of the bias: an addition per element of the result.
     fn bias(&self, op: &Operator<'_>, operand: usize) -> u64 {
         if op.has(operand) { self.results() } else { 0 }
     }
@@ -79,21 +79,21 @@ pub(super) fn convolution(op: &Operator<'_>, weights: usize, bias: Option<usize>
     Ok(loops.count(op, loops.pixels_out, bias))
 }
 
-/// Zero points are not counted: they are folded into sums of lower order.
+/// Counts `QLinearConv`. Zero points only add terms of lower order, which are not counted.
 pub(super) fn qlinear_conv(op: &Operator<'_>) -> Result<Count, Error> {
     let loops = Loops::new(op, 3, false)?;
     let requantize = times(&[REQUANTIZE, loops.results()]);
     Ok(loops.count(op, loops.pixels_out, plus(&[loops.bias(op, 8), requantize])))
 }
 
-/// Each element of the data meets every tap once.
+/// Counts `ConvTranspose`: each element of the data is multiplied by every tap once.
 pub(super) fn conv_transpose(op: &Operator<'_>) -> Result<Count, Error> {
     let loops = Loops::new(op, 1, true)?;
     Ok(loops.count(op, loops.pixels_in, loops.bias(op, 2)))
 }
 
-/// Each tap of each channel is interpolated between the corners of a cell first (a multiplication and an addition a corner),
-/// masked if there is a mask, and kept for the convolution, one image at a time.
+/// Counts `DeformConv`: each tap of each channel is interpolated between the corners of a cell (a multiplication and an addition
+/// per corner), masked if there is a mask, and stored for the convolution, one image at a time.
 pub(super) fn deform_conv(op: &Operator<'_>) -> Result<Count, Error> {
     let loops = Loops::new(op, 1, false)?;
     let axes = op.dims(1)?.len().saturating_sub(2);
@@ -129,7 +129,7 @@ pub(super) fn causal_conv_with_state(op: &Operator<'_>) -> Result<Count, Error> 
     Ok(op.does(flops, geometry))
 }
 
-/// Every element of every block is added to its place.
+/// Counts `Col2Im`: one addition per element of the blocks.
 pub(super) fn col2im(op: &Operator<'_>) -> Result<Count, Error> {
     let count = op.count(0)?;
     Ok(op.does(count, Geometry::Elements { count }))

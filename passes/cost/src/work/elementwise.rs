@@ -1,42 +1,42 @@
-//! Operators that work on each element by itself, and what elementary functions count as.
+//! Work of elementwise operators, and operation counts of elementary functions.
 //!
-//! The elementary functions are counted as the multiplications and additions of a common implementation in single
-//! precision: the reduction of the argument, a polynomial, and putting the result together.
+//! Elementary functions count as the multiplications and additions of a common implementation in single precision: argument
+//! reduction, polynomial, and reconstruction.
 
 use super::operator::{Count, Operator, bytes, times};
 use super::{Class, Geometry};
 use divi_onnx::{Error, operators::WorkRule};
 
-/// The exponential: reduction (3), a polynomial of the fifth degree by pairs (10), scaling by a power of two (1).
+/// Exponential: argument reduction (3), a polynomial of degree five (10), scaling by a power of two (1).
 pub const EXP: u64 = 14;
-/// The logarithm, like the exponential.
+/// Logarithm, like the exponential.
 pub const LOG: u64 = 14;
-/// The error function: a polynomial, and an exponential of the square.
+/// Error function: a polynomial, and an exponential of the square.
 pub const ERF: u64 = EXP + 10;
-/// `(e - 1) / (e + 1)` where `e` is the exponential of twice the argument.
+/// Hyperbolic tangent: `(e - 1) / (e + 1)` where `e = exp(2x)`.
 pub const TANH: u64 = EXP + 4;
-/// `1 / (1 + exp(-x))`.
+/// Sigmoid: `1 / (1 + exp(-x))`.
 pub const SIGMOID: u64 = EXP + 3;
-/// `exp(y * log(x))`.
+/// Power: `exp(y * log(x))`.
 pub const POW: u64 = EXP + LOG + 1;
-/// Sine and cosine: reduction (4) and a polynomial (10).
+/// Sine or cosine: argument reduction (4) and a polynomial (10).
 pub const SIN: u64 = 14;
-/// The inverse of a trigonometric function.
+/// Inverse trigonometric function.
 pub const ATAN: u64 = 18;
-/// A number drawn uniformly: the rounds of a counter-based generator.
+/// Uniform random number: the rounds of a counter-based generator.
 pub const RANDOM: u64 = 12;
-/// A number brought into another scale: multiply, round, add the zero point, saturate.
+/// Requantization: multiply, round, add the zero point, saturate.
 pub const REQUANTIZE: u64 = 4;
 
-/// Operations for each element of the result, where nothing but the operator decides.
+/// Returns the operations per element of the result, for rules for which they are constant.
 pub(super) fn operations(rule: WorkRule) -> Option<u64> {
     Some(match rule {
         WorkRule::Operations1 => 1,
         // A comparison and a multiplication.
         WorkRule::Operations2 => 2,
-        // The quotient, its product with the divisor, the difference; the absolute value, a sum, a quotient.
+        // Mod: quotient, product with the divisor, difference. Softsign: absolute value, sum, quotient.
         WorkRule::Operations3 => 3,
-        // A comparison and a shift on either side of zero; a scale, a shift, two bounds.
+        // Shrink: a comparison and a shift on either side of zero. HardSigmoid: scale, shift, two bounds.
         WorkRule::Operations4 => 4,
         WorkRule::Operations5 => 5,
         WorkRule::Exp => EXP,
@@ -44,14 +44,14 @@ pub(super) fn operations(rule: WorkRule) -> Option<u64> {
         WorkRule::Erf => ERF,
         WorkRule::Tanh => TANH,
         WorkRule::Sigmoid => SIGMOID,
-        WorkRule::Sine => SIN,
+        WorkRule::SineCosine => SIN,
         WorkRule::Tan => SIN + SIN + 1,
-        WorkRule::Arc => ATAN,
-        // Two exponentials, one the reciprocal of the other; their sum or difference, halved.
+        WorkRule::InverseTrigonometric => ATAN,
+        // An exponential and its reciprocal; their sum or difference, halved.
         WorkRule::Hyperbolic => EXP + 3,
-        // A logarithm of the argument and the root of its square and one; of a quotient of two sums, halved.
-        WorkRule::ArcHyperbolic => LOG + 4,
-        // A comparison, the exponential less one, a scale; one more scale for the other two.
+        // Asinh, Acosh: log(x + sqrt(x² ± 1)). Atanh: log((1 + x) / (1 - x)) / 2.
+        WorkRule::InverseHyperbolic => LOG + 4,
+        // A comparison, exp(x) - 1, a scale; one more scale for Selu and Celu.
         WorkRule::Elu => EXP + 3,
         WorkRule::ScaledElu => EXP + 4,
         WorkRule::Softplus => EXP + LOG + 1,
@@ -62,26 +62,26 @@ pub(super) fn operations(rule: WorkRule) -> Option<u64> {
 
 pub(super) fn by_table(op: &Operator<'_>) -> Result<Count, Error> {
     let operations = op.node.op.work_rule().and_then(operations);
-    op.each(operations.expect("the rule is chosen for operators of the table only"))
+    op.each(operations.expect("only rules of `operations` use this function"))
 }
 
-/// A comparison for each bound that is there.
+/// Counts `Clip`: one comparison per present bound.
 pub(super) fn clip(op: &Operator<'_>) -> Result<Count, Error> {
     op.each(u64::from(op.has(1)) + u64::from(op.has(2)))
 }
 
-/// A cast to the same type is a view. The other operand of CastLike is never read.
+/// Counts `Cast` and `CastLike`. A cast to the same type is a view; the second operand of CastLike is never read.
 pub(super) fn cast(op: &Operator<'_>) -> Result<Count, Error> {
     let same = op.results.first().map(|result| result.dtype) == Some(op.node.dtype(0)?);
-    if same { Ok(op.view()) } else { Ok(op.each(1)?.touched(1, 0)) }
+    if same { Ok(op.view()) } else { Ok(op.each(1)?.read_bytes(1, 0)) }
 }
 
-/// The choice is made in the type of what is chosen.
+/// Counts `Where`. The element type is that of the selected operands.
 pub(super) fn select(op: &Operator<'_>) -> Result<Count, Error> {
     Ok(op.each(1)?.dtype(op.node.dtype(1)?))
 }
 
-/// Small whole exponents are products, and one half is a root.
+/// Counts `Pow`. Small integral exponents are products, and 0.5 is a root.
 pub(super) fn pow(op: &Operator<'_>) -> Result<Count, Error> {
     let exponent = match (op.node.int_of(1), op.node.floats_of(1).as_deref()) {
         (Some(exponent), _) => Some(exponent as f64),
@@ -96,7 +96,7 @@ pub(super) fn pow(op: &Operator<'_>) -> Result<Count, Error> {
     }
 }
 
-/// `x / 2 * (1 + erf(x / sqrt(2)))`, or the same with the tangent of a polynomial.
+/// Counts `Gelu`: `x / 2 * (1 + erf(x / sqrt(2)))`, or its approximation with the tanh of a polynomial.
 pub(super) fn gelu(op: &Operator<'_>) -> Result<Count, Error> {
     match op.node.str_or("approximate", "none")? {
         "tanh" => op.each(TANH + 8),
@@ -104,12 +104,12 @@ pub(super) fn gelu(op: &Operator<'_>) -> Result<Count, Error> {
     }
 }
 
-/// Whether an attribute scales the argument of the sigmoid.
+/// Returns true if an attribute scales the argument of the sigmoid.
 pub(super) fn is_scaled(op: &Operator<'_>) -> Result<bool, Error> {
     Ok(op.node.float("alpha")?.is_some_and(|alpha| alpha != 1.0))
 }
 
-/// Two products and a sum for each element that is rotated. With positions, only their rows of the caches are read.
+/// Counts `RotaryEmbedding`: two products and a sum per rotated element. With positions, only their rows of the caches are read.
 pub(super) fn rotary_embedding(op: &Operator<'_>) -> Result<Count, Error> {
     let (x, count) = (op.dims(0)?, op.count(0)?);
     let size = match (&x[..], op.node.int_or("num_heads", 0)?) {
@@ -127,7 +127,7 @@ pub(super) fn rotary_embedding(op: &Operator<'_>) -> Result<Count, Error> {
     if op.has(3) {
         for cache in [1, 2] {
             let rows = bytes(op.node.dtype(cache)?, times(&[op.count(3)?, rotated / 2]));
-            work = work.touched(cache, rows.min(op.bytes(cache)?));
+            work = work.read_bytes(cache, rows.min(op.bytes(cache)?));
         }
     }
     Ok(work)

@@ -1,4 +1,4 @@
-//! Operators that make tensors from shapes, seeds and attributes.
+//! Work of operators that create tensors from shapes, seeds and attributes.
 
 use super::elementwise::RANDOM;
 use super::normalize::{SOFTMAX_EACH, SOFTMAX_ROW};
@@ -6,19 +6,19 @@ use super::operator::{Count, Operator, levels, plus, times};
 use super::{Class, Geometry};
 use divi_onnx::Error;
 
-/// What gives a result its shape is not read.
+/// Counts a fill with a constant. The operand, which determines the shape, is not read.
 pub(super) fn fill(op: &Operator<'_>) -> Result<Count, Error> {
-    drawn(op, 0)
+    random(op, 0)
 }
 
-/// As many operations for each element, none of which looks at the operand.
-pub(super) fn drawn(op: &Operator<'_>, flops: u64) -> Result<Count, Error> {
-    let count = op.each(flops)?.touched(0, 0);
+/// Counts `flops` operations per element of the result. The operand is not read.
+pub(super) fn random(op: &Operator<'_>, flops: u64) -> Result<Count, Error> {
+    let count = op.each(flops)?.read_bytes(0, 0);
     let dtype = op.results.first().map_or(count.dtype, |result| result.dtype);
     Ok(count.dtype(dtype))
 }
 
-/// The probabilities of each row by a softmax, their running sum, and for each sample a number and the search for it.
+/// Counts `Multinomial`: a softmax of each row, the cumulative sum, and for each sample a random number and a binary search.
 pub(super) fn multinomial(op: &Operator<'_>) -> Result<Count, Error> {
     let dims = op.dims(0)?;
     let &[outer, inner] = &dims[..] else { return Err(op.wrong(0, "of rank 2")) };
@@ -27,8 +27,8 @@ pub(super) fn multinomial(op: &Operator<'_>) -> Result<Count, Error> {
     Ok(op.does(flops, Geometry::Reduce { outer, inner }))
 }
 
-/// A view, unless training is asked for: then a number is drawn, compared and the element scaled. Where the operand that
-/// says so is not known, it is not asked for. The mask, if there is one, is written in either case.
+/// Counts `Dropout`: a view in inference; in training a random number, a comparison and a scale. Inference is assumed if the
+/// operand `training_mode` is unknown. A mask is written in either case.
 pub(super) fn dropout(op: &Operator<'_>) -> Result<Count, Error> {
     if op.node.int_of(2).is_some_and(|training| training != 0) {
         return Ok(op.each(RANDOM + 2)?.class(Class::Elementwise));

@@ -1,35 +1,35 @@
-//! Normalizations and softmax.
+//! Work of normalizations and softmax.
 
 use super::elementwise::{EXP, LOG, POW};
 use super::operator::{Count, Operator, plus, times};
 use super::{Class, Geometry};
 use divi_onnx::{Error, node::normalize_axes, node::normalize_axis};
 
-/// A softmax, of each element: the maximum, the difference from it, the exponential, the sum, the product with the sum's
-/// reciprocal.
+/// Operations of a softmax per element: maximum, difference from it, exponential, sum, product with the sum's reciprocal.
 pub(super) const SOFTMAX_EACH: u64 = EXP + 4;
-/// And of each row: the reciprocal.
+/// Operations of a softmax per row: the reciprocal.
 pub(super) const SOFTMAX_ROW: u64 = 1;
 
-/// Mean and variance, of each element: the sum, the difference from the mean, its square and the sum of those, the product
-/// with the deviation's reciprocal.
+/// Operations of a normalization by mean and variance per element: sum, difference from the mean, square, sum of squares,
+/// product with the deviation's reciprocal.
 pub(super) const MOMENTS_EACH: u64 = 5;
-/// And of each row: two divisions by the number of elements, epsilon, the root, its reciprocal.
+/// Operations of a normalization by mean and variance per row: two divisions by the number of elements, epsilon, root,
+/// reciprocal.
 pub(super) const MOMENTS_ROW: u64 = 5;
-/// The root of the mean square, of each element: the square, the sum, the product with the reciprocal.
+/// Operations of an RMS normalization per element: square, sum, product with the reciprocal.
 pub(super) const RMS_EACH: u64 = 3;
-/// And of each row: a division, epsilon, the root, its reciprocal.
+/// Operations of an RMS normalization per row: division, epsilon, root, reciprocal.
 pub(super) const RMS_ROW: u64 = 4;
 
-/// `each` operations an element of operand 0 and `row` for each of the `outer` rows that it consists of.
+/// Counts `each` operations per element of operand 0 and `row` operations for each of its `outer` rows.
 fn rows(op: &Operator<'_>, outer: u64, each: u64, row: u64) -> Result<Count, Error> {
     let count = op.count(0)?;
     let flops = plus(&[times(&[count, each]), times(&[outer, row])]);
     Ok(op.does(flops, Geometry::Reduce { outer, inner: count.checked_div(outer).unwrap_or(0) }))
 }
 
-/// With fixed statistics, they are folded into one scale and one shift a channel. In training, the statistics of the batch
-/// are computed, scale and shift follow, and two running averages of two products and a sum.
+/// Counts `BatchNormalization`: one scale and one shift per channel for fixed statistics. In training, the statistics of the
+/// batch, scale and shift, and two running averages of two products and a sum each.
 pub(super) fn batch_normalization(op: &Operator<'_>) -> Result<Count, Error> {
     if !op.node.flag("training_mode", false)? {
         return op.each(2);
@@ -49,7 +49,7 @@ pub(super) fn group_normalization(op: &Operator<'_>) -> Result<Count, Error> {
     rows(op, times(&[images, groups.max(1).unsigned_abs()]), MOMENTS_EACH + 2, MOMENTS_ROW)
 }
 
-/// Over all axes from the attribute 'axis' on, with a scale, and a shift if there is one.
+/// Counts a normalization over all axes from the attribute 'axis' on, with optional scale and shift.
 pub(super) fn from_axis(op: &Operator<'_>, each: u64, row: u64) -> Result<Count, Error> {
     let dims = op.dims(0)?;
     let axis = normalize_axis(op.node.int_or("axis", -1)?, dims.len())?;
@@ -69,14 +69,15 @@ pub(super) fn along_axis(op: &Operator<'_>, each: u64, row: u64) -> Result<Count
     rows(op, times(&[times(&dims[..axis]), times(&dims[axis + 1..])]), each, row)
 }
 
-/// Of each element: its square, the sum over `size` channels, a scale and a shift, a power and a quotient.
+/// Counts `LRN`, per element: a square, the sum over `size` channels, a scale and a shift, a power and a quotient.
 pub(super) fn lrn(op: &Operator<'_>) -> Result<Count, Error> {
     let (outer, inner) = (op.count(0)?, op.node.int_or("size", 1)?.max(1).unsigned_abs());
     let each = plus(&[1, inner, 2, POW, 1]);
     Ok(op.does(times(&[outer, each]), Geometry::Reduce { outer, inner }))
 }
 
-/// A logarithmic softmax over the classes, the second axis; of each sample the score of its class, weighted, and the sum.
+/// Counts `SoftmaxCrossEntropyLoss`: a log-softmax over the classes, the second axis; per sample the optionally weighted score
+/// of its class, and the sum.
 pub(super) fn cross_entropy(op: &Operator<'_>) -> Result<Count, Error> {
     let samples = op.count(1)?;
     rows(op, samples, SOFTMAX_EACH, LOG + 1 + u64::from(op.has(2)))

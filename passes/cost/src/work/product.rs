@@ -1,4 +1,4 @@
-//! Matrix products and what is made of them.
+//! Work of matrix products and operators composed of them.
 
 pub(super) mod attention;
 pub(super) mod einsum;
@@ -8,14 +8,14 @@ use super::elementwise::REQUANTIZE;
 use super::operator::{Count, Operator, plus, times};
 use divi_onnx::Error;
 
-/// A multiplication and an addition for each step of each dot product, and `extra` operations.
+/// Counts a multiplication and an addition per step of each dot product, and `extra` operations.
 fn products(op: &Operator<'_>, [count, rows, columns, depth]: [u64; 4], extra: u64) -> Count {
     let flops = times(&[2, count, rows, columns, depth]);
     op.does(plus(&[flops, extra]), Geometry::Product { count, rows, columns, depth })
 }
 
-/// The product of operand 0 and `right`. Where the right-hand side is the same for neighbouring matrices of the left-hand
-/// side, they are one matrix with all their rows.
+/// Counts the product of operand 0 and `right`. Matrices of the left-hand side that share a right-hand side along the innermost
+/// batch axes count as one matrix with all their rows.
 pub(super) fn matmul(op: &Operator<'_>, right: usize) -> Result<Count, Error> {
     let (a, b) = (op.dims(0)?, op.dims(right)?);
     let (a_batch, rows, depth) = match &a[..] {
@@ -29,7 +29,7 @@ pub(super) fn matmul(op: &Operator<'_>, right: usize) -> Result<Count, Error> {
         [] => return Err(op.wrong(right, "a vector or a matrix")),
     };
     let rank = a_batch.len().max(b_batch.len());
-    // Axes counted from the innermost; one that is not there has one matrix.
+    // Axes are counted from the innermost; missing ones have size 1.
     let at = |batch: &[u64], axis: usize| batch.len().checked_sub(axis + 1).map_or(1, |index| batch[index]);
     let shared = (0..rank).take_while(|&axis| at(b_batch, axis) == 1).count();
     let size = |axis: usize| match (at(a_batch, axis), at(b_batch, axis)) {
@@ -41,14 +41,14 @@ pub(super) fn matmul(op: &Operator<'_>, right: usize) -> Result<Count, Error> {
     Ok(products(op, [times(outer), times(&[times(inner), rows]), columns, depth], 0))
 }
 
-/// Zero points are not counted: they are folded into sums of lower order.
+/// Counts `QLinearMatMul`. Zero points only add terms of lower order, which are not counted.
 pub(super) fn qlinear_matmul(op: &Operator<'_>) -> Result<Count, Error> {
     let mut count = matmul(op, 3)?;
     count.flops = plus(&[count.flops, times(&[REQUANTIZE, op.result_count(0)?])]);
     Ok(count)
 }
 
-/// An addition an element for C, and multiplications for scales that are not one.
+/// Counts `Gemm`: the product, an addition per element for C, and multiplications for scales other than 1.
 pub(super) fn gemm(op: &Operator<'_>) -> Result<Count, Error> {
     let matrix = |operand: usize, transposed: &str| {
         let dims = op.dims(operand)?;
@@ -68,7 +68,7 @@ pub(super) fn gemm(op: &Operator<'_>) -> Result<Count, Error> {
     Ok(products(op, [1, rows, columns, depth], extra))
 }
 
-/// Elimination: two thirds of the cube of the rows.
+/// Counts `Det` by Gaussian elimination: 2n³/3 operations.
 pub(super) fn det(op: &Operator<'_>) -> Result<Count, Error> {
     let dims = op.dims(0)?;
     let [batch @ .., rows, _] = &dims[..] else { return Err(op.wrong(0, "a square matrix")) };

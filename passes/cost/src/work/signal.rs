@@ -1,16 +1,16 @@
-//! Signal processing: Fourier transforms and windows.
+//! Work of signal processing: Fourier transforms and windows.
 
 use super::Geometry;
 use super::elementwise::{EXP, LOG};
 use super::operator::{Count, Operator, levels, plus, times};
 use divi_onnx::{Error, node::normalize_axis};
 
-/// The operations of a fast transform of complex numbers.
+/// Returns the operations of a complex FFT: `5 n log2(n)`.
 fn fourier(length: u64) -> u64 {
     times(&[5, length, levels(length)])
 }
 
-/// Transforms along one axis, the last of the signal unless an operand says so.
+/// Counts `DFT` along one axis, by default the last one of the signal.
 pub(super) fn dft(op: &Operator<'_>) -> Result<Count, Error> {
     let (x, y) = (op.dims(0)?, op.result_dims(0)?);
     if x.len() < 2 || x.len() != y.len() {
@@ -20,14 +20,14 @@ pub(super) fn dft(op: &Operator<'_>) -> Result<Count, Error> {
         Some(axis) => normalize_axis(axis, x.len())?,
         None => x.len() - 2,
     };
-    // One side of a spectrum is shorter than the signal, on either end of the transform.
+    // The one-sided spectrum is shorter than the signal: the result of the transform, or the operand of the inverse.
     let length = x[axis].max(y[axis]);
     let others = y[..y.len() - 1].iter().enumerate().filter(|(other, _)| *other != axis).map(|(_, &size)| size);
     let outer = times(&others.collect::<Vec<_>>());
     Ok(op.does(times(&[outer, fourier(length)]), Geometry::Reduce { outer, inner: length }))
 }
 
-/// A transform for each frame, whose elements are weighted by the window if there is one.
+/// Counts `STFT`: one transform per frame, whose elements are multiplied by the optional window.
 pub(super) fn stft(op: &Operator<'_>) -> Result<Count, Error> {
     let (y, signal) = (op.result_dims(0)?, op.dims(0)?);
     let (&[batch, frames, bins, _], [_, whole, ..]) = (&y[..], &signal[..]) else {
@@ -50,8 +50,8 @@ pub(super) fn window(op: &Operator<'_>, each: u64) -> Result<Count, Error> {
     Ok(count.dtype(dtype))
 }
 
-/// Each weight is the lesser of two slopes (a difference and a quotient each), not below zero. Each edge of a band takes a
-/// logarithm and the exponential back.
+/// Counts `MelWeightMatrix`: each weight is the minimum of two slopes (a difference and a quotient each), at least 0. Each edge of
+/// a band takes a logarithm and an exponential.
 pub(super) fn mel_weight_matrix(op: &Operator<'_>) -> Result<Count, Error> {
     let edges = op.result_dims(0)?.last().copied().unwrap_or(0).saturating_add(2);
     let mut count = window(op, 6)?;

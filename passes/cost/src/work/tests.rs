@@ -1,4 +1,4 @@
-//! Counts against counts by hand: each expected value is written as the arithmetic that leads to it.
+//! Tests of counts against values by hand; each expected value is written as its arithmetic.
 
 mod conv;
 mod coverage;
@@ -9,14 +9,15 @@ mod product;
 mod reduce;
 mod rest;
 
-use super::{Class, Geometry, Work, opaque, work};
+use super::{Class, Geometry, Work, opaque_work, work};
 use divi_onnx::{Attr, Attributes, DType, Dim, Error, Node, Op, Tensor, TensorType, Value, infer};
 
-/// Bytes of a `float`, of an `int64`.
+/// Size of a `float` in bytes.
 const F32: u64 = 4;
+/// Size of an `int64` in bytes.
 const I64: u64 = 8;
 
-/// An operator application to count.
+/// Node to count.
 struct Case {
     op: &'static str,
     inputs: Vec<Option<Value>>,
@@ -37,12 +38,12 @@ impl Case {
         self
     }
 
-    /// An operand that another task computes, of a type as messages print it: `float[2x3]`.
+    /// Adds an operand that another task computes, of a type in the syntax of messages: `float[2x3]`.
     fn input(self, ty: &str) -> Self {
         self.operand(Some(Value::new(parse(ty))), false)
     }
 
-    /// A constant operand whose elements do not matter.
+    /// Adds a constant operand with unknown elements.
     fn weights(self, ty: &str) -> Self {
         self.operand(Some(Value::new(parse(ty))), true)
     }
@@ -51,7 +52,7 @@ impl Case {
         self.operand(None, false)
     }
 
-    /// A constant operand with these elements, `int64`.
+    /// Adds a constant `int64` operand with these elements.
     fn list(self, values: &[i64]) -> Self {
         self.tensor(Tensor::from_shape(values))
     }
@@ -85,13 +86,13 @@ impl Case {
         self.attr(name, Attr::Str(value.into()))
     }
 
-    /// How many results there are, if not one.
+    /// Sets the number of results, by default 1.
     fn outputs(mut self, outputs: usize) -> Self {
         self.outputs = outputs;
         self
     }
 
-    /// The results of an operator that inference does not know, or knows less of.
+    /// Sets the types of the results, for operators without (precise) inference.
     fn results(mut self, types: &[&str]) -> Self {
         self.results = Some(types.iter().map(|ty| parse(ty)).collect());
         self
@@ -100,7 +101,7 @@ impl Case {
     fn try_work(&self) -> Result<Work, Error> {
         let inputs: Vec<_> = self.inputs.iter().map(Option::as_ref).collect();
         let Some(op) = Op::from_name(self.op) else {
-            return opaque(&inputs, self.results.as_deref().expect("the test gives the results"), &self.constant);
+            return opaque_work(&inputs, self.results.as_deref().expect("the test gives the results"), &self.constant);
         };
         let node = Node { op, inputs: &inputs, attributes: &self.attributes, outputs: self.outputs };
         let results = match &self.results {
@@ -115,7 +116,7 @@ impl Case {
         self.try_work().expect("counting succeeds")
     }
 
-    /// Asserts class and operations.
+    /// Asserts the class and the number of operations.
     #[track_caller]
     fn does(self, class: Class, flops: u64) -> Self {
         let work = self.work();

@@ -1,23 +1,24 @@
-//! Constants as code generation wants them: where their bytes come from, and small ones with their elements.
+//! Constants for code generation: the source of their bytes, and the elements of small ones.
 
 use crate::export::Recipes;
 use divi_codegen::graph::Constant;
 use divi_dialect::{
     ExternalAttribute, Operation, attr, elements_of,
-    node::{SMALL_CONSTANT, constant_of_short_form},
+    node::{MAX_INFERENCE_BYTES, constant_of_short_form},
     tensor_type_of,
 };
 use divi_onnx::Tensor;
 use divi_runtime::{prepare::Expression, weights};
 use std::path::Path;
 
-/// Constants that are this small become part of the description.
+/// External constants of at most this many bytes are read, and carry their elements.
 const INLINE: u64 = 1024;
 
+/// Resolves the constants of a module.
 pub(crate) struct Constants<'a> {
-    /// The folder of the IR.
+    /// Folder of the IR.
     folder: &'a Path,
-    /// How to make up what is not there, and from which seed.
+    /// Generator of missing weights, and its seed.
     random: Option<(&'a Recipes, u64)>,
 }
 
@@ -26,19 +27,20 @@ impl<'a> Constants<'a> {
         Self { folder, random }
     }
 
-    /// Returns the constant that an operation is. The error says what is wrong with it.
+    /// Returns the constant that an operation defines. The error is a predicate: a sentence whose subject is the
+    /// operation.
     pub(crate) fn find(&self, operation: Operation<'_>) -> Result<Constant, String> {
         let Some(value) = operation.get(attr::VALUE) else {
             let tensor = constant_of_short_form(operation).ok_or("has no value that code can be generated for")?;
             return Ok(known(tensor));
         };
-        let (dtype, dims) = tensor_type_of(attr::of_type(value))
+        let (dtype, dims) = tensor_type_of(attr::type_of(value))
             .and_then(|ty| Some((ty.dtype, ty.static_shape()?)))
             .ok_or("has a type that code cannot be generated for")?;
         let Some(external) = ExternalAttribute::from_attribute(value) else {
             let tensor = elements_of(value, u64::MAX).ok_or(
-                "has elements that are text, were elided from the IR, or are too few: code is generated for numbers that \
-                 are there",
+                "has elements that are strings, elided from the IR, or too few; code generation needs all elements of a \
+                 numeric constant",
             )?;
             return Ok(known(tensor));
         };
@@ -52,8 +54,8 @@ impl<'a> Constants<'a> {
             None => {
                 let (recipes, seed) = self.random.ok_or_else(|| {
                     format!(
-                        "refers to '{}', which is not there: put the weights back, say where they are with \
-                         --weights-dir, or have some made up with --weights=random:SEED",
+                        "refers to '{}', which does not exist; restore the weights, pass their folder with \
+                         --weights-dir, or generate random ones with --weights=random:SEED",
                         path.display()
                     )
                 })?;
@@ -68,6 +70,6 @@ impl<'a> Constants<'a> {
 
 fn known(tensor: Tensor) -> Constant {
     let source = Expression::bytes(tensor.bytes());
-    let is_small = tensor.bytes().len() as u64 <= SMALL_CONSTANT;
+    let is_small = tensor.bytes().len() as u64 <= MAX_INFERENCE_BYTES;
     Constant { source, tensor: is_small.then_some(tensor) }
 }

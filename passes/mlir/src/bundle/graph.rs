@@ -1,4 +1,4 @@
-//! A stage's function, or a task, as a graph of operators. The members of clusters are nodes of the graph.
+//! Reads a stage's function, or a task, as a graph of operators. The members of clusters are nodes of the graph.
 
 use super::constants::Constants;
 use crate::{
@@ -11,20 +11,20 @@ use divi_onnx::{Attributes, DType, Op};
 use divi_runtime::prepare::Expression;
 use rustc_hash::FxHashMap;
 
-/// A function as a graph, and its tasks in the order in which nodes count them.
+/// Graph of a function, and its tasks in the order of [`Node::task`].
 pub(super) struct Read<'m> {
     pub(super) graph: Graph,
     pub(super) tasks: Vec<Operation<'m>>,
 }
 
-/// A task as a graph.
+/// Graph of a task.
 pub(super) struct TaskGraph<'m> {
     pub(super) graph: Graph,
-    /// The operation of each node.
+    /// Operation of each node.
     pub(super) operations: Vec<Operation<'m>>,
 }
 
-/// An operation that cannot be part of a graph, and the reason.
+/// Operation that cannot be part of a graph, with the reason.
 pub(crate) struct Refusal<'m> {
     pub(crate) operation: Operation<'m>,
     pub(crate) message: String,
@@ -55,7 +55,7 @@ fn returned(block: Block<'_>) -> Vec<Value<'_>> {
 
 fn read_function<'m>(function: Operation<'m>, constants: &Constants<'_>) -> Result<Read<'m>, Refusal<'m>> {
     let &[block] = &function.blocks()[..] else {
-        return refuse(function, "has no body, or several blocks: a stage is one graph");
+        return refuse(function, "has no body, or several blocks; a stage must have exactly one");
     };
     let mut reader = Reader::new(constants);
     for argument in block.arguments() {
@@ -67,30 +67,30 @@ fn read_function<'m>(function: Operation<'m>, constants: &Constants<'_>) -> Resu
     }
     for value in returned(block) {
         let Some(id) = reader.read(function, value)? else {
-            return refuse(function, "returns a value that is not there");
+            return refuse(function, "returns an absent value");
         };
         reader.graph.outputs.push(id);
     }
     Ok(Read { graph: reader.graph, tasks: reader.tasks })
 }
 
-/// Reads one task, or an operator that computes constants. Its operands are inputs of the graph, and constants where their elements or
-/// the operators that compute them are known.
+/// Reads one task, or an operator that computes constants. Operands become inputs of the graph, or constants where
+/// their elements or the operators that compute them are known.
 pub(super) fn read_task<'m>(task: Operation<'m>, constants: &Constants<'_>) -> Result<TaskGraph<'m>, Refusal<'m>> {
     let mut reader = Reader::new(constants);
     for operand in task.operands() {
         if reader.values.contains_key(&operand) {
             continue;
         }
-        match operand.definer().filter(|&definer| is_constant(definer)) {
+        match operand.defining_op().filter(|&definer| is_constant(definer)) {
             Some(definer) if matches!(definer.name(), ONNX_CONSTANT | "onnx.NoValue") => {
                 reader.operation(definer)?;
             }
             Some(definer) if !definer.has(attr::CONSTANT_BYTES) => {
-                return refuse(definer, "has no code: only onnx operators have");
+                return refuse(definer, "is not supported: only onnx operators can be compiled");
             }
             Some(_) => {
-                // Its bytes are computed when the bundle is built.
+                // Computed when the bundle is built; only its type matters here.
                 let (dtype, shape) = static_type(task, operand)?;
                 let bytes = GraphValue { dtype, shape, constant: None }.bytes();
                 let constant = Constant { source: Expression::Zeros(bytes.div_ceil(4)), tensor: None };
@@ -107,20 +107,20 @@ pub(super) fn read_task<'m>(task: Operation<'m>, constants: &Constants<'_>) -> R
     Ok(TaskGraph { graph: reader.graph, operations: reader.operations })
 }
 
-/// Checks that the inputs and outputs of a model are tensors that kernels can have.
+/// Checks that the inputs and outputs of a model are tensors that kernels support.
 pub(crate) fn check_signature(function: Operation<'_>) -> Result<(), Refusal<'_>> {
     let values = function.blocks().into_iter().flat_map(|block| block.arguments().into_iter().chain(returned(block)));
     values.into_iter().try_for_each(|value| static_type(function, value).map(drop))
 }
 
-/// Returns the type of a value if kernels can have it.
+/// Returns element type and static shape of a value, if kernels support it.
 pub(super) fn static_type<'m>(reader: Operation<'m>, value: Value<'m>) -> Result<(DType, Vec<i64>), Refusal<'m>> {
     let Some(ty) = value.tensor_type() else {
-        return refuse(reader, "has a value that is no tensor: there is no code for sequences, optionals and maps");
+        return refuse(reader, "has a value that is not a tensor; sequences, optionals and maps are not supported");
     };
     let text = ty.to_string();
     if ty.dtype == DType::String {
-        return refuse(reader, "has text, which there is no code for");
+        return refuse(reader, "has a tensor of strings, which is not supported");
     }
     let Some(shape) = ty.static_shape() else {
         let message = format!(
@@ -131,7 +131,7 @@ pub(super) fn static_type<'m>(reader: Operation<'m>, value: Value<'m>) -> Result
     };
     let bytes = divi_onnx::tensor::count_of(&shape).and_then(|count| ty.dtype.byte_len(count));
     if bytes.is_none_or(|bytes| bytes > i64::MAX as u64 / 2) {
-        return refuse(reader, format!("has a value of type {text}, which no machine can hold"));
+        return refuse(reader, format!("has a value of type {text}, which is too large"));
     }
     Ok((ty.dtype, shape))
 }
@@ -139,10 +139,10 @@ pub(super) fn static_type<'m>(reader: Operation<'m>, value: Value<'m>) -> Result
 struct Reader<'a, 'm> {
     constants: &'a Constants<'a>,
     graph: Graph,
-    /// What values are in the graph; absent ones are `None`.
+    /// Graph value of each MLIR value; `None` for absent ones.
     values: FxHashMap<Value<'m>, Option<Id>>,
     tasks: Vec<Operation<'m>>,
-    /// The operation of each node.
+    /// Operation of each node.
     operations: Vec<Operation<'m>>,
 }
 
@@ -173,7 +173,7 @@ impl<'a, 'm> Reader<'a, 'm> {
             op::CLUSTER => self.cluster(operation),
             _ => match operation.op() {
                 Some(op) => self.node(operation, op),
-                None => refuse(operation, "has no code: only onnx operators have"),
+                None => refuse(operation, "is not supported: only onnx operators can be compiled"),
             },
         }
     }
@@ -234,7 +234,7 @@ impl<'a, 'm> Reader<'a, 'm> {
     }
 
     fn read(&self, reader: Operation<'m>, value: Value<'m>) -> Result<Option<Id>, Refusal<'m>> {
-        let message = || "reads a value that its stage does not have".into();
+        let message = || "reads a value that its stage does not define".into();
         self.values.get(&value).copied().ok_or_else(|| Refusal { operation: reader, message: message() })
     }
 }

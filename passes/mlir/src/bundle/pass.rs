@@ -1,4 +1,4 @@
-//! `divi-emit-bundle`: a plan as native code.
+//! `divi-emit-bundle`: compiles a plan to native code.
 
 use super::{Options, write_bundle};
 use crate::{
@@ -14,7 +14,7 @@ use std::path::Path;
 // --divi-emit-bundle
 //===----------------------------------------------------------------------===//
 
-/// Compiles a plan that was made explicit into a folder. The module stays as it is.
+/// Compiles an outlined plan into a folder. Does not change the module.
 pub fn emit_bundle(module: Operation<'_>, output: &Path, options: &Options) -> Result<(), Failure> {
     if output.as_os_str().is_empty() {
         error(module, "output is missing: name a folder for the bundle");

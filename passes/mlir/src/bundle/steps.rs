@@ -1,4 +1,4 @@
-//! The entry function of a plan as steps.
+//! Lowers the entry function of an outlined plan to steps.
 
 use super::{
     constants::Constants,
@@ -16,7 +16,7 @@ use divi_dialect::{Operation, Value, attr, op};
 use divi_runtime::bundle::{Action, Device, Link, Mode, Objective, Port, Step, Task, Value as Stored};
 use rustc_hash::FxHashMap;
 
-/// Returns the program that a plan is.
+/// Builds the program of a plan.
 pub(super) fn program(module: Operation<'_>, model: &str, constants: &Constants<'_>) -> Result<Program, Failure> {
     let function = entry(module)?;
     let &[block] = &function.blocks()[..] else {
@@ -78,7 +78,7 @@ pub(super) fn program(module: Operation<'_>, model: &str, constants: &Constants<
     Ok(walk.program)
 }
 
-/// Returns a `divi.device` as bundles describe it.
+/// Returns the bundle's description of a `divi.device`.
 pub(crate) fn described(device: Operation<'_>) -> Device {
     let number = |name| device.attribute(name).and_then(attr::as_integer).and_then(|value| u64::try_from(value).ok());
     Device {
@@ -92,7 +92,7 @@ pub(crate) fn described(device: Operation<'_>) -> Device {
     }
 }
 
-/// Returns what the certificate says.
+/// Returns the objective, its predicted value and its bound, as in the certificate.
 fn objective(module: Operation<'_>) -> Objective {
     let plan = module.get(attr::PLAN);
     let entry = |name: &str| plan.and_then(|plan| attr::entry(plan, name));
@@ -110,15 +110,15 @@ fn objective(module: Operation<'_>) -> Objective {
     }
 }
 
-/// The walk over the entry function.
+/// State of the walk over the entry function.
 struct Walk<'a, 'm> {
     functions: FxHashMap<&'m str, Operation<'m>>,
     device_names: Vec<&'m str>,
     links: Vec<Operation<'m>>,
     constants: &'a Constants<'a>,
-    /// Which of the program's values MLIR's are.
+    /// Program value of each MLIR value.
     places: FxHashMap<Value<'m>, usize>,
-    /// The batch that the model has for one input.
+    /// Batch size of the model for one input.
     model_batch: u64,
     program: Program,
 }
@@ -130,7 +130,7 @@ impl<'m> Walk<'_, 'm> {
         kind.is_some_and(|kind| kind.memory() == MemorySpace::Device)
     }
 
-    /// Weights come from the host to devices with memory of their own.
+    /// Sets the host's link to each device with its own memory. Weights are copied over it.
     fn find_inward_links(&mut self) {
         let host = self.device_names[self.host()];
         for (device, name) in self.program.devices.iter_mut().zip(&self.device_names) {
@@ -140,7 +140,8 @@ impl<'m> Walk<'_, 'm> {
             let Some(&link) = self.links.iter().find(is_inward).filter(|_| is_copied) else { continue };
             let number = |name| link.attribute(name).and_then(attr::as_float);
             let numbers = number("bandwidth").zip(number("latency"));
-            device.inward = numbers.map(|(bytes_per_s, latency)| Link { bytes_per_s, latency_us: latency * 1e6 });
+            device.link_from_host =
+                numbers.map(|(bytes_per_s, latency)| Link { bytes_per_s, latency_us: latency * 1e6 });
         }
     }
 
@@ -148,12 +149,12 @@ impl<'m> Walk<'_, 'm> {
         self.device_names.iter().position(|device| *device == name)
     }
 
-    /// Where inputs and outputs are.
+    /// Returns the device that holds model inputs and outputs.
     fn host(&self) -> usize {
         device::host(self.program.devices.iter().map(|device| &device.kind[..]))
     }
 
-    /// The device of those that read an argument without a transfer.
+    /// Returns the device of the first launch or transfer that reads an argument, or `host`.
     fn reading_device(&self, argument: Value<'m>, host: usize) -> usize {
         let device = |user: Operation<'m>| match user.name() {
             op::LAUNCH => self.device(symbol(user, attr::LAUNCH_DEVICE)),
@@ -189,14 +190,22 @@ impl<'m> Walk<'_, 'm> {
         reader.operands().into_iter().map(|value| self.place(reader, value)).collect()
     }
 
-    /// A result of a step, called after the operand it comes from.
+    /// Adds the result of a step, named after the operand that it comes from.
     fn result(&mut self, operation: Operation<'m>, of: usize, device: usize) -> Result<usize, Failure> {
         let name = self.program.values[of].name.clone();
         self.value(operation, operation.results()[0], &name, device)
     }
 
+    /// Returns the axis of a slice or gather, and the number of contiguous blocks that have a part of each input: the extents before
+    /// the axis, times the parts within it (`outer` in the IR).
+    fn axis(&self, operation: Operation<'m>, output: usize) -> (usize, u64) {
+        let axis = integer(operation, attr::AXIS) as usize;
+        let before = &self.program.values[output].tensor.shape[..axis];
+        (axis, before.iter().product::<u64>() * integer(operation, attr::OUTER))
+    }
+
     fn step(&mut self, operation: Operation<'m>) -> Result<(), Failure> {
-        let (action, takes_us) = match operation.name() {
+        let (action, duration_us) = match operation.name() {
             op::RETURN | "onnx.Return" | "onnx.NoValue" => return Ok(()),
             ONNX_CONSTANT => return self.constant(operation),
             op::LAUNCH => self.launch(operation)?,
@@ -211,34 +220,25 @@ impl<'m> Walk<'_, 'm> {
                 let input = self.places(operation)?[0];
                 let output = self.result(operation, input, self.program.values[input].device)?;
                 let positions = integers(operation, attr::POSITIONS);
-                let (of, axis, outer) =
-                    (integer(operation, attr::COUNT), integer(operation, attr::AXIS), integer(operation, attr::OUTER));
-                (Action::Slice { input, output, positions, of, axis: axis as usize, outer }, None)
+                let of = integer(operation, attr::COUNT);
+                let (axis, outer) = self.axis(operation, output);
+                (Action::Slice { input, output, positions, of, axis, outer }, None)
             }
             op::GATHER => {
                 let inputs = self.places(operation)?;
                 let device = inputs.first().map_or(0, |&input| self.program.values[input].device);
                 let output = self.result(operation, inputs.first().copied().unwrap_or(0), device)?;
-                let (axis, outer) = (integer(operation, attr::AXIS), integer(operation, attr::OUTER));
-                (
-                    Action::Gather {
-                        inputs,
-                        output,
-                        of: integers(operation, attr::COUNTS),
-                        axis: axis as usize,
-                        outer,
-                    },
-                    None,
-                )
+                let (axis, outer) = self.axis(operation, output);
+                (Action::Gather { inputs, output, of: integers(operation, attr::COUNTS), axis, outer }, None)
             }
             _ => return Err(refuse(operation)),
         };
         let start_us = operation.get(attr::START);
-        self.program.steps.push(Step { action, start_us, takes_us });
+        self.program.steps.push(Step { action, start_us, duration_us });
         Ok(())
     }
 
-    /// What the entry function itself has constants for: outputs that nothing computes.
+    /// Adds a constant of the entry function: an output that no step computes.
     fn constant(&mut self, operation: Operation<'m>) -> Result<(), Failure> {
         let result = operation.results()[0];
         if result.uses().is_empty() {
@@ -259,7 +259,7 @@ impl<'m> Walk<'_, 'm> {
         let inputs = self.places(launch)?;
         let (callee, device_name) = (symbol(launch, attr::CALLEE), symbol(launch, attr::LAUNCH_DEVICE));
         let Some(device) = self.device(device_name) else {
-            error(launch, &format!("{} is on @{device_name}, which is not there", describe(launch)));
+            error(launch, &format!("{} is on @{device_name}, which is not declared", describe(launch)));
             return Err(Failure);
         };
         let batch = integers(launch, attr::INPUTS).len().max(1) as u64;
@@ -287,7 +287,7 @@ impl<'m> Walk<'_, 'm> {
         batch: u64,
     ) -> Result<StageProgram, Failure> {
         let Some(&function) = self.functions.get(callee) else {
-            error(launch, &format!("{} launches @{callee}, which is not there", describe(launch)));
+            error(launch, &format!("{} launches @{callee}, which is not defined", describe(launch)));
             return Err(Failure);
         };
         let read = graph::read(function, self.constants)?;
@@ -300,7 +300,7 @@ impl<'m> Walk<'_, 'm> {
         Ok(StageProgram { name: callee.to_owned(), device, tasks: tasks.collect(), graph: read.graph })
     }
 
-    /// What the link between two devices says of so many bytes.
+    /// Returns the predicted time of a transfer of `bytes`, in µs.
     fn transfer_time(&self, transfer: Operation<'m>, bytes: u64) -> Option<f64> {
         let ends = |op| (symbol(op, attr::FROM), symbol(op, attr::TO));
         let link = *self.links.iter().find(|&&link| ends(link) == ends(transfer))?;
@@ -309,7 +309,7 @@ impl<'m> Walk<'_, 'm> {
     }
 }
 
-/// Returns what a task takes on a device at a batch size.
+/// Returns the predicted time of a task on a device at a batch size, in µs.
 fn predicted(task: Operation<'_>, device: &str, batch: u64) -> Option<f64> {
     let of_device = task.get(attr::COST)?.entries().into_iter().filter(|cost| cost.device == device);
     of_device.into_iter().find(|cost| cost.batch == batch as i64).map(|cost| cost.micros)

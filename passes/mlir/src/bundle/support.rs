@@ -1,4 +1,5 @@
-//! Support of operators by devices: which tasks of a module a device has code for, and the reasons where it has none.
+//! Support of operators by devices: the tasks of a module that a device has code for, and the reasons where it has
+//! none.
 
 use super::{
     constants::Constants,
@@ -14,15 +15,16 @@ use divi_dialect::{Operation, Value, attr, op};
 use divi_onnx::Op;
 use std::{cell::LazyCell, cmp::Reverse, collections::BTreeMap};
 
-/// An operator of a task that a device cannot run.
+/// Operator of a task that a device cannot run.
 #[derive(Clone, Debug)]
 pub(crate) struct Gap<'m> {
     operation: Operation<'m>,
-    /// The operator as its model has it: with the domain, if that is not ONNX's.
+    /// Operator as in the model: with the domain, if that is not ONNX's.
     name: String,
     cause: Cause,
 }
 
+/// Reason of a gap.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Cause {
     /// There is no code for the operator.
@@ -31,12 +33,12 @@ enum Cause {
     Node(String),
     /// A result has a shape that is not known.
     OpenShape,
-    /// The whole sentence about the operation.
+    /// Predicate of a message whose subject is the operation.
     Refused(String),
 }
 
 impl Cause {
-    /// The reason in a few words.
+    /// Returns the reason in a few words.
     fn text(&self) -> &str {
         match self {
             Self::Operator => "no code for this operator",
@@ -51,13 +53,13 @@ impl<'m> Gap<'m> {
         Self { operation, name: display_name(operation), cause }
     }
 
-    /// The operator and the reason, as `Det (there is no arithmetic of bool)`.
+    /// Returns operator and reason, as in `Det (there is no arithmetic of bool)`.
     pub(crate) fn text(&self) -> String {
         format!("{} ({})", self.name, self.cause.text())
     }
 }
 
-/// Returns for each back end the operators of a task that it has no code for. The task is read once.
+/// Returns for each back end the operators of a task that it has no code for. Reads the task once.
 pub(crate) fn gaps<'m>(
     task: Operation<'m>,
     constants: &Constants<'_>,
@@ -84,10 +86,10 @@ pub(crate) fn gaps<'m>(
     backends.iter().map(of_backend).collect()
 }
 
-/// Returns the gap of an operator that has no code in any types, or results of unknown shapes.
+/// Returns the gap of an operator that has no code for any type, or has results of unknown shape.
 fn operator_gap<'m>(operation: Operation<'m>, backend: &dyn TargetBackend) -> Option<Gap<'m>> {
     let cause = match operation.name().strip_prefix("onnx.") {
-        None => Cause::Refused("has no code: only onnx operators have".into()),
+        None => Cause::Refused("is not supported: only onnx operators can be compiled".into()),
         Some(op) if !Op::from_name(op).is_some_and(|op| backend.has_operator(op)) => Cause::Operator,
         Some(_) if operation.results().into_iter().any(is_open) => Cause::OpenShape,
         Some(_) => return None,
@@ -95,7 +97,7 @@ fn operator_gap<'m>(operation: Operation<'m>, backend: &dyn TargetBackend) -> Op
     Some(Gap::new(operation, cause))
 }
 
-/// Returns the gaps of operators that compute constants, which the host does when the bundle is built.
+/// Returns the gaps of operators that compute constants. The host runs them when the bundle is built.
 pub(crate) fn constant_gaps<'m>(module: Operation<'m>, constants: &Constants<'_>) -> Vec<Gap<'m>> {
     let mut all = vec![];
     module.walk(|operation| {
@@ -106,7 +108,7 @@ pub(crate) fn constant_gaps<'m>(module: Operation<'m>, constants: &Constants<'_>
     all
 }
 
-/// Reports the operators of stages that their devices have no code for in any types.
+/// Reports the operators of stages that their devices have no code for, whatever the type.
 pub(super) fn check_stages(module: Operation<'_>) -> Result<(), Failure> {
     let all = module.children();
     let kind = |name: &str| {
@@ -149,20 +151,20 @@ pub(crate) fn report(gaps: &[Gap<'_>]) -> Failure {
     let has = |op: Op| missing.contains_key(op.name());
     if has(Op::Loop) {
         message += &format!(
-            ": a Loop is compiled where import can unroll it, with at most {MAX_ITERATIONS} iterations and {MAX_NODES} \
+            ": a Loop is compiled only if import can unroll it, with at most {MAX_ITERATIONS} iterations and {MAX_NODES} \
              nodes, and neither their number nor the condition depending on data"
         );
     } else if has(Op::If) {
-        message += ": an If is compiled where its condition is known at import; --input-value=NAME=VALUE fixes an input \
+        message += ": an If is compiled only if its condition is known at import; --input-value=NAME=VALUE fixes an input \
                     that it depends on";
     } else {
-        message += ": compute it elsewhere, or without it";
+        message += ": run it elsewhere, or rewrite the model without it";
     }
     error(first, &format!("{}: {message}", describe(first)));
     Failure
 }
 
-/// An operator as its model has it: with the domain, if that is not ONNX's.
+/// Returns the operator as in the model: with the domain, if that is not ONNX's.
 fn display_name(operation: Operation<'_>) -> String {
     let name = operation.name();
     let op = name.strip_prefix("onnx.").unwrap_or(name);
@@ -178,7 +180,7 @@ fn is_open(value: Value<'_>) -> bool {
     !value.is_none() && value.tensor_type().is_some_and(|ty| !ty.is_static())
 }
 
-/// The error for an operator whose result has no fixed shape: its own operands decide what can help.
+/// Reports an operator whose result has no static shape. The remedy depends on its operands.
 fn refuse_open(operation: Operation<'_>) -> Failure {
     let open = operation.results().into_iter().find(|&value| is_open(value)).and_then(Value::tensor_type);
     let ty = open.map_or_else(String::new, |ty| format!(" of type {ty}"));

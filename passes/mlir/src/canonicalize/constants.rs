@@ -1,5 +1,5 @@
-//! Operators that compute constants of constants, such as the standardisation of weights: no task of a plan, as they are evaluated
-//! when a bundle is built or loaded. Nothing is read for that here: a model is planned without its weights.
+//! Marks operators that compute constants from constants, such as weight standardization. They are not tasks of a plan,
+//! as they are evaluated when a bundle is built or loaded. No weights are read here: a model is planned without them.
 
 use super::{is_random, operator};
 use crate::ir::value_bytes;
@@ -7,12 +7,14 @@ use divi_dialect::{Block, Operation, Value, attr, op};
 use divi_onnx::{DType, Op};
 use rustc_hash::FxHashMap;
 
-/// Results up to this size are always constants; larger ones, if they are not much larger than what they are computed of.
+/// Results of at most this many bytes are always constants; larger ones only within `MOST_GROWTH`.
 const SMALL: u64 = 16 << 20;
+/// Largest ratio of a result's bytes to those of the constants that it is computed from.
 const MOST_GROWTH: u64 = 4;
 
-/// Marks (`divi.constant_bytes`) the operators of a module's functions that read constants alone and compute tensors of numbers with
-/// fixed shapes. Operators that a pin or a plan speaks of stay tasks, and so do those whose results a function returns.
+/// Marks (`divi.constant_bytes`) the operators of a module's functions that read only constants and compute numeric
+/// tensors of static shape. Operators with constraints or decisions on them stay tasks, and so do those whose results a
+/// function returns.
 pub(super) fn mark(module: Operation<'_>) {
     for function in module.children() {
         if function.name() == op::FUNC {
@@ -21,26 +23,27 @@ pub(super) fn mark(module: Operation<'_>) {
     }
 }
 
-/// An operator that could be a constant.
+/// Operator that may be a constant.
 struct Candidate<'m> {
     operation: Operation<'m>,
-    /// True if it, or what it reads, does more than to arrange the elements of one constant, which tasks do with it.
+    /// True if it, or an operator it reads, does more than rearrange the elements of one constant, which kernels do
+    /// themselves.
     is_computed: bool,
-    /// Bytes of the constants that it is computed of.
+    /// Bytes of the constants that it is computed from.
     bytes: u64,
 }
 
 fn mark_block(block: Block<'_>) {
     let terminator = block.terminator();
     let mut candidates: Vec<Candidate<'_>> = vec![];
-    // By their results.
+    // Index of the candidate that defines each result.
     let mut found: FxHashMap<Value<'_>, usize> = FxHashMap::default();
     for operation in block.operations() {
         let Some(op) = operator(operation).filter(|&op| op != Op::Constant) else { continue };
         let read: Vec<_> = operation.operands().into_iter().filter(|&operand| !operand.is_none()).collect();
         let is_known = |&operand: &Value<'_>| {
             found.contains_key(&operand)
-                || operand.definer().is_some_and(|definer| operator(definer) == Some(Op::Constant))
+                || operand.defining_op().is_some_and(|definer| operator(definer) == Some(Op::Constant))
         };
         if read.is_empty() || !read.iter().all(is_known) || !may_be_constant(operation, op, terminator) {
             continue;
@@ -58,7 +61,7 @@ fn mark_block(block: Block<'_>) {
         });
         candidates.push(Candidate { operation, is_computed, bytes });
     }
-    // An operator that only arranges a constant counts as one where others are computed of it.
+    // An operator that only rearranges a constant is marked if a marked operator reads it.
     for Candidate { operation, is_computed, bytes } in candidates.into_iter().rev() {
         let mut users = operation.results().into_iter().flat_map(Value::uses);
         if is_computed || users.any(|(user, _)| user.has(attr::CONSTANT_BYTES)) {
@@ -67,7 +70,7 @@ fn mark_block(block: Block<'_>) {
     }
 }
 
-/// Operators that leave elements as they are: kernels read weights in any order.
+/// Operators that only rearrange elements: kernels read weights in any order.
 const ARRANGING: &[Op] = &[Op::Identity, Op::Reshape, Op::Flatten, Op::Squeeze, Op::Unsqueeze, Op::Transpose];
 
 fn may_be_constant(operation: Operation<'_>, op: Op, terminator: Option<Operation<'_>>) -> bool {

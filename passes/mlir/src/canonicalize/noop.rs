@@ -1,10 +1,11 @@
-//! Operators that do nothing.
+//! Detects operators without effect.
 
 use super::reorder;
 use divi_dialect::{Operation, Value};
 use divi_onnx::{Dim, Node, Op, Tensor, TensorType};
 
-/// Returns the operand that the first result of an operator is, element by element. The caller compares the types themselves.
+/// Returns the operand that equals the first result of an operator, element by element. The caller compares the MLIR
+/// types.
 pub(super) fn operand<'m>(operation: Operation<'m>, node: &Node<'_>) -> Option<Value<'m>> {
     let operands = operation.operands();
     let first = *operands.first()?;
@@ -23,7 +24,7 @@ pub(super) fn operand<'m>(operation: Operation<'m>, node: &Node<'_>) -> Option<V
             let fits = |root: &Value<'_>| root.r#type() == r#type && determined_by_count(&result);
             return reorder::roots(operation).into_iter().find(fits);
         }
-        // What broadcasts may make more of a dimension that is not known.
+        // Broadcasting may enlarge a dimension of unknown size.
         Op::Expand => same_type && ty.is_static(),
         Op::Pad => known(node, 1)?.iter().all(|&pad| pad == 0),
         Op::Tile => known(node, 1)?.iter().all(|&repeat| repeat == 1),
@@ -49,15 +50,15 @@ fn known(node: &Node<'_>, operand: usize) -> Option<Vec<i64>> {
     node.optional(operand)?.tensor()?.ints()
 }
 
-/// Returns true if two tensors of this type and of as many elements have the same shape: at most one dimension is open, and the
-/// others leave only one size for it.
+/// Returns true if all tensors of this type with the same number of elements have the same shape: at most one dimension
+/// is dynamic, and the others determine its size.
 fn determined_by_count(ty: &TensorType) -> bool {
     let Some(shape) = &ty.shape else { return false };
     let open = shape.iter().filter(|dim| dim.known().is_none()).count();
     open == 0 || open == 1 && !shape.contains(&Dim::Known(0))
 }
 
-/// Returns true if a Slice takes elements one after the other; with all of them taken, it takes them as they are.
+/// Returns true if all steps of a Slice are 1. A Slice of all elements is then a no-op.
 fn forward(node: &Node<'_>) -> bool {
     match node.optional(4) {
         None => true,
@@ -65,7 +66,7 @@ fn forward(node: &Node<'_>) -> bool {
     }
 }
 
-/// Returns the other operand, if one holds nothing but an element that changes nothing and does not make the result larger.
+/// Returns the other operand if one holds only the neutral element and does not broadcast the result to a larger shape.
 fn neutral<'m>(node: &Node<'_>, operands: &[Value<'m>], element: i64, commutes: bool) -> Option<Value<'m>> {
     let is_neutral = |constant: usize, other: usize| {
         let constant = node.optional(constant)?;
@@ -76,7 +77,7 @@ fn neutral<'m>(node: &Node<'_>, operands: &[Value<'m>], element: i64, commutes: 
     is_neutral(1, 0).or_else(|| if commutes { is_neutral(0, 1) } else { None })
 }
 
-/// Returns true if every element is this one. A zero may have either sign.
+/// Returns true if every element equals `element`. A zero may have either sign.
 fn holds_only(tensor: &Tensor, element: i64) -> bool {
     if let Some(ints) = tensor.ints() {
         return ints.iter().all(|&value| value == element);
@@ -84,7 +85,7 @@ fn holds_only(tensor: &Tensor, element: i64) -> bool {
     tensor.floats().is_some_and(|floats| floats.iter().all(|&value| value == element as f64))
 }
 
-/// Returns true if broadcasting with a shape leaves another as it is, whatever its open dimensions are.
+/// Returns true if broadcasting `from` with `to` results in `to`, whatever its dynamic dimensions are.
 fn widens_nothing(from: &[Dim], to: &[Dim]) -> bool {
     let fits = |(from, to): (&Dim, &Dim)| *from == Dim::Known(1) || from.known().is_some() && from == to;
     from.len() <= to.len() && from.iter().rev().zip(to.iter().rev()).all(fits)
@@ -96,7 +97,7 @@ mod tests {
     use divi_onnx::DType;
 
     #[test]
-    fn an_open_dimension_follows_from_the_count() {
+    fn one_dynamic_dimension_follows_from_the_element_count() {
         let ty = |dims: &[Dim]| TensorType::new(DType::F32, dims.to_vec());
         assert!(determined_by_count(&ty(&[Dim::Unknown, Dim::Known(3)])));
         assert!(determined_by_count(&ty(&[Dim::Known(0)])));

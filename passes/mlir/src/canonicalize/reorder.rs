@@ -1,11 +1,10 @@
-//! Transposes and Reshapes in a row.
+//! Merges consecutive Transposes and Reshapes.
 
 use super::{operator, placement::placement, with_node};
 use divi_dialect::{Operation, Value, attr};
 use divi_onnx::{Dim, Node, Op};
 
-/// Gives an operator what the one in front of it works on, if it can do the work of both. The other one may be left without
-/// users.
+/// Rewires an operator to its producer's operand if it can do the work of both. The producer may be left without uses.
 pub(super) fn merge(operation: Operation<'_>, op: Op) -> bool {
     match op {
         Op::Transpose => merge_transposes(operation),
@@ -14,7 +13,7 @@ pub(super) fn merge(operation: Operation<'_>, op: Op) -> bool {
     }
 }
 
-/// The axes of a Transpose's operand, in the order of its result's.
+/// Returns the axes of a Transpose's operand, in the order of its result's.
 pub(super) fn permutation(node: &Node<'_>) -> Option<Vec<usize>> {
     let rank = node.optional(0)?.ty.rank()?;
     match node.ints("perm").ok()? {
@@ -23,10 +22,10 @@ pub(super) fn permutation(node: &Node<'_>) -> Option<Vec<usize>> {
     }
 }
 
-/// Returns the operator that computes an operation's first operand, if both are in one place.
+/// Returns the producer of an operation's first operand, if both have the same placement.
 fn producer(operation: Operation<'_>) -> Option<Operation<'_>> {
-    let producer = operation.operands().first()?.definer()?;
-    // In code that is never reached, an operation may be its own operand.
+    let producer = operation.operands().first()?.defining_op()?;
+    // In unreachable code, an operation may be its own operand.
     let other = producer != operation;
     (other && placement(producer) == placement(operation)).then_some(producer)
 }
@@ -48,21 +47,21 @@ fn merge_transposes(operation: Operation<'_>) -> bool {
     true
 }
 
-/// Returns true if an operator only gives its first operand other dimensions.
+/// Returns true if an operator only changes the shape of its first operand.
 fn keeps_order(operation: Operation<'_>) -> bool {
     operator(operation).is_some_and(|op| op.is_view() && op != Op::Identity)
 }
 
-/// Returns the first operand of an operation and the values that it has the elements of, in order, with other dimensions; the
-/// nearest first. What is between is in the operation's place.
+/// Returns the first operand of an operation and the values that it is a reshaped view of, the nearest first. Operators
+/// in between have the placement of the operation.
 pub(super) fn roots(operation: Operation<'_>) -> Vec<Value<'_>> {
     let Some(&(mut value)) = operation.operands().first() else { return vec![] };
     let mut roots = vec![value];
-    while let Some(owner) = value.definer()
+    while let Some(owner) = value.defining_op()
         && keeps_order(owner)
         && placement(owner) == placement(operation)
         && let Some(&operand) = owner.operands().first()
-        // In code that is never reached, operators may go round in circles.
+        // In unreachable code, operators may form a cycle.
         && !roots.contains(&operand)
     {
         roots.push(operand);
@@ -78,7 +77,7 @@ fn merge_reshapes(operation: Operation<'_>) -> bool {
         let (from, through) = (operand.tensor_type()?.shape?, inner.results()[0].tensor_type()?.shape?);
         with_node(operation, Op::Reshape, |node| {
             let sizes = node.ints_of(1)?;
-            // A zero means the operand's dimension, which must be the same one.
+            // A zero copies the operand's dimension, which must be the same in both operands.
             let zeros = !node.flag("allowzero", false).ok()?;
             let same = |axis: usize| matches!((from.get(axis), through.get(axis)), (Some(a @ Dim::Known(_)), Some(b)) if a == b);
             let kept = (0..sizes.len()).all(|axis| !zeros || sizes[axis] != 0 || same(axis));

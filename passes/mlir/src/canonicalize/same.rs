@@ -1,11 +1,11 @@
-//! Which operators compute the same.
+//! Finds operators that compute the same values (common subexpressions).
 
 use divi_dialect::{Operation, Value, attr};
 use melior::ir::{Attribute, Type};
 use rustc_hash::FxHashMap;
 
-/// Identity of an operator's computation: everything but the name of the node that it came from. Types and attributes are
-/// unique in a context, so that large constants are compared by where they are.
+/// Identity of an operator's computation: everything but the node name. Types and attributes are uniqued in a context,
+/// so large constants are compared by address.
 #[derive(PartialEq, Eq, Hash)]
 struct Key<'m> {
     op: &'m str,
@@ -27,8 +27,8 @@ impl<'m> Key<'m> {
     }
 }
 
-/// The operators that can be used at a place, by what they compute: those in front of it in its block and, unless something
-/// in between is isolated from above, in the blocks around it.
+/// Operators that are available at a program point, by computation: those before it in its block and, up to the
+/// innermost operation that is isolated from above, in the enclosing blocks.
 #[derive(Default)]
 pub(super) struct Scopes<'m> {
     scopes: Vec<Scope<'m>>,
@@ -48,7 +48,7 @@ impl<'m> Scopes<'m> {
         self.scopes.pop();
     }
 
-    /// Returns an operator that computes the same; if there is none, this one is from now on.
+    /// Returns an available operator with the same computation; if there is none, adds this one.
     pub(super) fn find_or_add(&mut self, operation: Operation<'m>) -> Option<Operation<'m>> {
         let key = Key::of(operation);
         for scope in self.scopes.iter().rev() {

@@ -1,4 +1,4 @@
-//! `divi-annotate-cost`: what every task takes on every device of a system.
+//! `divi-annotate-cost`: annotates every task with its time on every device of a system.
 
 use super::{
     declare::declare,
@@ -12,7 +12,7 @@ use crate::{
     tasks::{Tasks, entry, members, pin},
 };
 use divi_cost::{
-    Class, Estimator, Source, Task,
+    Class, Estimator, Task, TimeSource,
     device::{self, Kind},
     estimate::{Batch, Times},
     system::System,
@@ -25,14 +25,14 @@ use std::collections::BTreeMap;
 // --divi-annotate-cost
 //===----------------------------------------------------------------------===//
 
-/// Declares the devices of a system and says of every task what it takes on each, at every batch size that the device
-/// supports. A batch of b is b times the module as it stands.
+/// Declares the devices of a system and annotates every task with its time on each, at every batch size that the device
+/// supports. A batch of b is b times the module's own batch.
 ///
-/// Does not change what the module computes. Devices, links and costs that are there already are replaced; without a
-/// system, they stay where every task has a cost, and the system is the host otherwise.
+/// Does not change the computation. Existing devices, links and costs are replaced. Without a system, they are kept if
+/// every task has a cost; otherwise the system is the host.
 pub fn annotate_cost(module: Operation<'_>, system: &str) -> Result<AnnotateCostStatistics, Failure> {
     let fail = |message: String| {
-        // The diagnostic says so itself; where a description is wrong, its own location comes first.
+        // The diagnostic adds this prefix itself. Errors in a system description start with their location instead.
         error(module, message.strip_prefix("error: ").unwrap_or(&message));
         Failure
     };
@@ -85,16 +85,16 @@ pub fn annotate_cost(module: Operation<'_>, system: &str) -> Result<AnnotateCost
         write(operation, &system, &batches[&1][i].task, &times)?;
     }
     write_sources(module, &system, &sources);
-    let total = |source: Source| sources.iter().map(|counts| counts[source as usize]).sum();
+    let total = |source: TimeSource| sources.iter().map(|counts| counts[source as usize]).sum();
     Ok(AnnotateCostStatistics {
         num_tasks: tasks.operations.len() as u64,
-        num_measured: total(Source::Measured),
-        num_interpolated: total(Source::Interpolated),
-        num_estimated: total(Source::Estimated),
+        num_measured: total(TimeSource::Measured),
+        num_interpolated: total(TimeSource::Interpolated),
+        num_estimated: total(TimeSource::Estimated),
     })
 }
 
-/// The sizes of what tasks read and write follow from the arguments, so those must be known.
+/// Checks that all arguments have static shapes: the sizes of operands and results follow from them.
 fn check_arguments(function: Operation<'_>) -> Result<(), Failure> {
     let Some(&entry) = function.blocks().first() else { return Ok(()) };
     for (i, argument) in entry.arguments().into_iter().enumerate() {
@@ -111,7 +111,7 @@ fn check_arguments(function: Operation<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A pinned task is pinned to a device that runs it.
+/// Checks that every pinned task is pinned to a device that runs it.
 fn check_pins(tasks: &Tasks<'_>, system: &System) -> Result<(), Failure> {
     for &task in &tasks.operations {
         let Some(name) = pin(task)? else { continue };
@@ -120,31 +120,31 @@ fn check_pins(tasks: &Tasks<'_>, system: &System) -> Result<(), Failure> {
             let message =
                 format!("{} is pinned to @{name}, but does not run on {} devices", describe(task), device.kind);
             let others = device::names(|kind| supports(kind, task));
-            error(task, &format!("{message}: pin it to a {others} device, or take the pin away"));
+            error(task, &format!("{message}: pin it to a {others} device, or remove the pin"));
             return Err(Failure);
         }
     }
     Ok(())
 }
 
-/// A task at a batch.
+/// Work of a task at a batch size.
 #[derive(Clone)]
 struct Counted {
     task: Task,
-    /// It runs once for each input.
+    /// True if the task runs once for each input.
     repeats: bool,
 }
 
 impl Counted {
-    /// At `factor` times the batch that the module has.
+    /// Returns the batch at `factor` times the module's own batch size.
     fn at(&self, factor: u32, present: u32) -> Batch<'_> {
         let (size, runs) = if self.repeats { (present, factor) } else { (factor.saturating_mul(present), 1) };
         Batch { size, task: &self.task, runs }
     }
 }
 
-/// Counts the work of all tasks at the module's own batch and at every one that a device supports. Tasks that would run once for
-/// each input of a batch are not reported here: divi-rebatch and divi-outline do so where there is a batch.
+/// Counts the work of all tasks at the module's own batch size and at every one that a device supports. Tasks that run
+/// once for each input of a batch are not reported here, but in divi-rebatch and divi-outline.
 fn count<'m>(
     function: Operation<'m>,
     tasks: &Tasks<'m>,
@@ -158,7 +158,7 @@ fn count<'m>(
         let mut counter = Counter::new(&rebatched);
         for (i, &task) in tasks.operations.iter().enumerate() {
             let repeats = rebatched.repeats(task);
-            // A task that runs once for each input does each time what it does at the module's own batch.
+            // A task that runs once for each input does the same work each time as at the module's own batch size.
             counted.push(match &present {
                 Some(present) if repeats => Counted { repeats, ..present[i].clone() },
                 _ => Counted { task: counter.task(task)?, repeats },
@@ -181,7 +181,7 @@ fn count<'m>(
     Ok(batches)
 }
 
-/// How a sentence about the first goes on if there are more.
+/// Returns the continuation of a sentence about the first of `count` operators.
 fn others(count: usize) -> String {
     match count {
         0 | 1 => String::new(),
@@ -190,15 +190,15 @@ fn others(count: usize) -> String {
     }
 }
 
-/// Returns true if a kind of device can run a task. Work is opaque if divi does not know its operator, and if it is control flow or
-/// has values other than tensors of numbers.
+/// Returns true if a kind of device can run a task. A task is opaque if it has an operator that divi does not know,
+/// control flow, or values other than numeric tensors.
 fn supports(kind: Kind, task: Operation<'_>) -> bool {
     kind.runs_opaque_work() || !members(task).into_iter().any(is_opaque)
 }
 
 fn is_opaque(operation: Operation<'_>) -> bool {
     let is_known = match operation.name().split_once('.') {
-        // Its region is a loop's body.
+        // Its region is the body of a loop nest.
         Some(("linalg", _)) => return false,
         Some(("onnx", op)) => Op::from_name(op).is_some_and(Op::is_inferred),
         Some(("arith" | "math" | "tensor" | "tosa", _)) => true,
@@ -208,12 +208,12 @@ fn is_opaque(operation: Operation<'_>) -> bool {
     !is_known || !operation.blocks().is_empty() || values.any(is_host_only)
 }
 
-/// Converts a count to what an attribute can hold.
+/// Converts a count to an attribute's integer.
 fn saturated(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-/// Puts on a task what it does and what it costs. Times are rounded to a nanosecond: nothing is known more exactly.
+/// Writes work and costs of a task. Times are rounded to a nanosecond, which is finer than their accuracy.
 fn write(operation: Operation<'_>, system: &System, task: &Task, times: &[Option<Times>]) -> Result<(), Failure> {
     let context = operation.context();
     let traffic = Traffic::of(operation);
@@ -227,7 +227,7 @@ fn write(operation: Operation<'_>, system: &System, task: &Task, times: &[Option
     ] {
         operation.set(key, saturated(value));
     }
-    // Shapes and the like that nobody reads are not worth a word.
+    // Unread operands of views, such as shapes, are not worth an attribute.
     let picks = task.members.iter().filter(|member| member.class != Class::View);
     let unread =
         picks.map(|member| member.resident_weights.saturating_sub(member.weights)).fold(0, u64::saturating_add);
@@ -249,12 +249,12 @@ fn write(operation: Operation<'_>, system: &System, task: &Task, times: &[Option
     Ok(())
 }
 
-/// Says on the module where the times come from.
+/// Writes onto the module how many times come from each source.
 fn write_sources(module: Operation<'_>, system: &System, sources: &[[u64; 3]]) {
     let context = module.context();
     let devices = system.devices.iter().zip(sources).map(|(device, counts)| {
-        let entries = [Source::Measured, Source::Interpolated, Source::Estimated];
-        let count = |source: Source| attr::integer(context, saturated(counts[source as usize]));
+        let entries = [TimeSource::Measured, TimeSource::Interpolated, TimeSource::Estimated];
+        let count = |source: TimeSource| attr::integer(context, saturated(counts[source as usize]));
         let entries = entries.map(|source| (source.name(), count(source)));
         (device.id.as_str(), attr::dictionary(context, &entries))
     });

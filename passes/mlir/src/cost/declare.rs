@@ -1,11 +1,11 @@
-//! A system as operations: `divi.device` and `divi.link`.
+//! Declares a system as operations: `divi.device` and `divi.link`.
 
 use crate::ir::{Failure, describe, error};
 use divi_cost::system::{Device, Link, System};
 use divi_dialect::{NamedAttribute, NewOperation, Operation, attr, op};
 use melior::{ContextRef, ir::Attribute};
 
-/// Declares the devices and links of a system at the head of a module, in place of those that are there.
+/// Declares the devices and links of a system at the head of a module, replacing existing ones.
 ///
 /// Every pin must name a device of the new system.
 pub(super) fn declare(module: Operation<'_>, system: &System) -> Result<(), Failure> {
@@ -19,7 +19,7 @@ pub(super) fn declare(module: Operation<'_>, system: &System) -> Result<(), Fail
             operation.erase();
         }
     }
-    // In the order in which they come.
+    // In order of first occurrence.
     let mut nodes: Vec<&str> = vec![];
     for node in system.devices.iter().filter_map(|device| device.node.as_deref()) {
         if !nodes.contains(&node) {
@@ -31,14 +31,14 @@ pub(super) fn declare(module: Operation<'_>, system: &System) -> Result<(), Fail
     let links = system.links.iter().map(|link| (op::LINK, link_attributes(context, system, link)));
     for (position, (name, attributes)) in devices.chain(links).enumerate() {
         let attributes: Vec<_> =
-            attributes.into_iter().map(|(name, value)| NamedAttribute::named(name, value)).collect();
+            attributes.into_iter().map(|(name, value)| NamedAttribute::with_name(name, value)).collect();
         let new = NewOperation { attributes: &attributes, ..NewOperation::new(name, module.location()) };
         new.create().insert_at(body, position);
     }
     Ok(())
 }
 
-/// Attributes of a `divi.device`. `nodes` has the names of all nodes.
+/// Returns the attributes of a `divi.device`. `nodes` lists the names of all nodes.
 fn device_attributes<'m>(
     context: ContextRef<'m>,
     device: &Device,
@@ -60,7 +60,7 @@ fn device_attributes<'m>(
     attributes
 }
 
-/// Attributes of a `divi.link`.
+/// Returns the attributes of a `divi.link`.
 fn link_attributes<'m>(context: ContextRef<'m>, system: &System, link: &Link) -> Vec<(&'static str, Attribute<'m>)> {
     let mut attributes = vec![
         (attr::FROM.name(), attr::symbol(context, &system.devices[link.from].id)),
@@ -72,7 +72,7 @@ fn link_attributes<'m>(context: ContextRef<'m>, system: &System, link: &Link) ->
     attributes
 }
 
-/// Takes away what an earlier run has put on an operation: it is about other devices.
+/// Removes the annotations of an earlier run, which refer to other devices.
 fn remove_costs(operation: Operation<'_>) {
     operation.remove(attr::BOUND);
     operation.remove(attr::COST);
@@ -89,7 +89,7 @@ fn remove_costs(operation: Operation<'_>) {
     }
 }
 
-/// A device is a symbol of the module, so nothing else can have its name.
+/// Checks that no other symbol of the module has the name of a device.
 fn check_names(module: Operation<'_>, system: &System) -> Result<(), Failure> {
     for operation in module.children() {
         if matches!(operation.name(), op::DEVICE | op::LINK) {
@@ -109,7 +109,7 @@ fn check_names(module: Operation<'_>, system: &System) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What refers to a device refers to one of the system.
+/// Checks that every reference to a device names one of the system.
 fn check_references(module: Operation<'_>, system: &System) -> Result<(), Failure> {
     let ids: Vec<&str> = system.devices.iter().map(|device| device.id.as_str()).collect();
     let mut failed = false;

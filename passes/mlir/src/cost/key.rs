@@ -1,28 +1,28 @@
-//! What a profile knows a task by.
+//! Keys of tasks in profiles.
 
 use crate::tasks::{is_constant_value, members, outer_value};
 use divi_cost::{
     Task,
-    estimate::Keys,
+    estimate::ProfileKeys,
     profile::{Entry, Key, Member, Operand},
 };
 use divi_dialect::{Operation, Value, attr, node::attributes_of, op};
 use divi_onnx::{Attributes, DType};
 use divi_runtime::bundle::Profile;
 
-/// What a profile may know a task by, `counted` being what the task does.
-pub(super) fn keys_of(task: Operation<'_>, counted: &Task, batch: u64) -> Keys {
+/// Returns the keys under which a profile may have a task, whose work is `counted`.
+pub(super) fn keys_of(task: Operation<'_>, counted: &Task, batch: u64) -> ProfileKeys {
     let main = || {
         let main = counted.main()?;
         let position = counted.members.iter().position(|member| std::ptr::eq(member, main))?;
         key_of(*members(task).get(position)?, batch)
     };
     let is_cluster = task.name() == op::CLUSTER;
-    Keys { whole: key_of(task, batch), main: is_cluster.then(main).flatten() }
+    ProfileKeys { whole: key_of(task, batch), main: is_cluster.then(main).flatten() }
 }
 
-/// The key of a task of a module whose batch is `batch`; `None` for tasks that no profile can have: operators of other
-/// dialects, open shapes, results without the batch.
+/// Returns the key of a task of a module whose batch size is `batch`; `None` for tasks that no profile can have:
+/// operators of other dialects, dynamic shapes, results without the batch dimension.
 fn key_of(task: Operation<'_>, batch: u64) -> Option<Key> {
     let Parts { ops, operands, results, dtype } = Parts::of(task)?;
     let ops: Vec<(&str, &Attributes)> = ops.iter().map(|(op, attributes)| (*op, attributes)).collect();
@@ -32,7 +32,7 @@ fn key_of(task: Operation<'_>, batch: u64) -> Option<Key> {
     Key::new(&ops, &operands, &results, dtype, batch)
 }
 
-/// The entry that a profile has for a task which was measured at a batch, but for its times; `None` as for keys.
+/// Returns the profile entry of a task measured at a batch size, without times; `None` as for keys.
 pub(crate) fn profile_entry(task: Operation<'_>, batch: u64) -> Option<Profile> {
     key_of(task, batch)?;
     let Parts { ops, operands, results, dtype } = Parts::of(task)?;
@@ -53,10 +53,10 @@ pub(crate) fn profile_entry(task: Operation<'_>, batch: u64) -> Option<Profile> 
     Some(Profile { batch, entry: entry.without_times() })
 }
 
-/// What a task is made of.
+/// Operators, shapes and element type of a task.
 struct Parts<'m> {
     ops: Vec<(&'m str, Attributes)>,
-    /// Shapes of operands from outside, and whether they are constants.
+    /// Shapes of operands from outside the task; true for constants.
     operands: Vec<(Vec<u64>, bool)>,
     results: Vec<Vec<u64>>,
     dtype: DType,
@@ -70,7 +70,7 @@ impl<'m> Parts<'m> {
             let name = member.name().strip_prefix("onnx.")?;
             ops.push((name, own_attributes(&attributes_of(member))));
             for operand in member.operands() {
-                let is_passed = outer_value(operand).definer().is_some_and(|definer| definer.is_inside(task));
+                let is_passed = outer_value(operand).defining_op().is_some_and(|definer| definer.is_inside(task));
                 if !is_passed && !operand.is_none() {
                     shapes.push((shape(operand)?, is_constant_value(operand)));
                 }
@@ -88,7 +88,7 @@ fn shape(value: Value<'_>) -> Option<Vec<u64>> {
     sizes.into_iter().map(|size| u64::try_from(size).ok()).collect()
 }
 
-/// The attributes that are the operator's, not divi's or the importer's.
+/// Returns the operator's own attributes, without those of divi and the importer.
 fn own_attributes(all: &Attributes) -> Attributes {
     let own = all.iter().filter(|(name, _)| *name != attr::NODE_NAME.name() && !name.contains('.'));
     own.map(|(name, attribute)| (name.to_owned(), attribute.clone())).collect()

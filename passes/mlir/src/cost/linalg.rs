@@ -1,11 +1,12 @@
-//! The work of `linalg` operators on tensors: operations from loop ranges, bytes from operands.
+//! Work of `linalg` operators on tensors: operations from loop ranges, bytes from operands.
 
 mod ffi;
 
 use divi_cost::{Class, Geometry, Work};
 use divi_dialect::Operation;
 
-/// Returns the work of an operator, `moved` being its bytes; `None` if it is none of `linalg`'s or has loops of unknown length.
+/// Returns the work of an operator that moves the bytes of `moved`; `None` if it is not a `linalg` operator or has
+/// dynamic loop ranges.
 pub(super) fn work(operation: Operation<'_>, moved: Work) -> Option<Work> {
     let found = ffi::linalg_work(operation)?;
     let [a, b, c, d, e, f, g, h] = found.loops;

@@ -1,4 +1,4 @@
-//! The memory that a module takes where all of it runs on one device.
+//! Memory of a module that runs on a single device.
 
 use super::read::Costs;
 use crate::{
@@ -13,8 +13,8 @@ use divi_dialect::{Operation, Value};
 use divi_onnx::Op;
 use rustc_hash::FxHashMap;
 
-/// The peak bytes of all tasks in the order of the IR at a batch: weights once, activations as long as they are needed,
-/// scratch.
+/// Returns the peak memory of all tasks in the order of the IR at a batch size: weights once, activations over their
+/// live ranges, and scratch memory.
 pub(super) fn peak(costs: &Costs<'_>, batch: u32) -> Bytes {
     let mut graph = Builder::default();
     for &argument in &costs.function.arguments {
@@ -41,7 +41,7 @@ pub(super) fn peak(costs: &Costs<'_>, batch: u32) -> Bytes {
     peak.expect("values are defined once, before they are used").bytes
 }
 
-/// Returns true if a task only shows its first operand under another type, in the same memory.
+/// Returns true if a task's result is its first operand under another type, in the same memory.
 fn is_view(task: Operation<'_>) -> bool {
     match task_kind(task) {
         "view" => true,

@@ -1,4 +1,4 @@
-//! `divi-emit-problem`: the planning problem that a module with costs poses.
+//! `divi-emit-problem`: builds the planning problem of a module with costs.
 
 use super::read::{Costs, read};
 use crate::{
@@ -10,6 +10,7 @@ use divi_dialect::{Operation, Value, attr, op};
 use divi_planner::{
     Problem,
     problem::{Device, MemoryModel, Node, Tensor},
+    units::{Bytes, BytesPerMicro, Micros},
 };
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -18,9 +19,9 @@ use std::collections::BTreeMap;
 // --divi-emit-problem
 //===----------------------------------------------------------------------===//
 
-/// The problem of running a module, if it may have a plan as far as can be seen at once.
+/// Builds the planning problem of a module, and checks it for constraints that cannot be satisfied.
 pub fn emit_problem(module: Operation<'_>, inputs: u32) -> Result<Problem, Failure> {
-    let problem = Posed::by(module, inputs)?.problem;
+    let problem = ModuleProblem::build(module, inputs)?.problem;
     divi_planner::check(&problem).map_err(|findings| {
         error(module, &findings.to_string());
         Failure
@@ -28,25 +29,28 @@ pub fn emit_problem(module: Operation<'_>, inputs: u32) -> Result<Problem, Failu
     Ok(problem)
 }
 
-/// The problem of running a module, whose costs are annotated, on the devices that it declares. The model's inputs and
-/// outputs are tasks of no time on the host, whatever batches it takes. A constant that several tasks read is counted with
-/// each: the format has weights of tasks, not of devices.
-pub(crate) struct Posed<'m> {
+/// Planning problem of a module with costs on the devices that it declares. The model's inputs and outputs are tasks of
+/// no time on the host, at any batch size. A constant that several tasks read is counted with each: in the format,
+/// weights belong to tasks, not to devices.
+pub(crate) struct ModuleProblem<'m> {
     pub(crate) problem: Problem,
-    /// The tasks of the module. Task `i` is node `first_task + i`; inputs come before, outputs behind.
+    /// Tasks of the module. Task `i` is node `first_task + i`, between the nodes of inputs and those of outputs.
     pub(crate) tasks: Vec<Operation<'m>>,
+    /// Number of input nodes.
     pub(crate) first_task: usize,
+    /// Entry function.
     pub(crate) function: Operation<'m>,
-    /// The device that has the inputs and wants the outputs.
+    /// Device that holds the model's inputs and outputs.
     pub(crate) host: usize,
-    /// What each task is, in the words of costs.
+    /// Kind of each task, as in cost tables.
     pub(crate) kinds: Vec<String>,
-    /// Name of the device's kind.
+    /// Kind of each device.
     pub(crate) device_kinds: Vec<String>,
 }
 
-impl<'m> Posed<'m> {
-    pub(crate) fn by(module: Operation<'m>, inputs: u32) -> Result<Self, Failure> {
+impl<'m> ModuleProblem<'m> {
+    /// Builds the problem for a queue of `inputs` inputs.
+    pub(crate) fn build(module: Operation<'m>, inputs: u32) -> Result<Self, Failure> {
         let costs = read(module)?;
         let mut builder = Builder::new(module, &costs, inputs)?;
         builder.arguments();
@@ -59,7 +63,7 @@ impl<'m> Posed<'m> {
         if module.has(attr::COLD) {
             let reads = |node: &Node| {
                 let task = node.id.checked_sub(first_task).and_then(|task| costs.tasks.get(task));
-                task.map_or(node.weight, |task| task.read_weight_bytes as f64)
+                task.map_or(node.weight, |task| Bytes(task.read_weight_bytes as f64))
             };
             problem = problem.cold_start_reading(host, reads);
             let resident = residents(&problem, &costs, first_task);
@@ -76,20 +80,20 @@ impl<'m> Posed<'m> {
         })
     }
 
-    /// The device of a name.
+    /// Returns the index of the device with a name.
     pub(crate) fn device(&self, name: &str) -> Option<usize> {
         self.problem.devices.iter().position(|device| device.name == name)
     }
 
-    /// How long a node takes for a number of inputs on a device, with its parameters copied there or not.
-    pub(crate) fn micros(&self, node: usize, device: usize, inputs: usize, is_copied: bool) -> f64 {
+    /// Returns the time of a node for `inputs` inputs on a device, with or without its parameters copied there.
+    pub(crate) fn micros(&self, node: usize, device: usize, inputs: usize, is_copied: bool) -> Micros {
         let time = u32::try_from(inputs).ok().and_then(|inputs| self.problem.nodes[node].time.get(&inputs));
-        let time = time.and_then(|times| times[device]).unwrap_or(0.0);
+        let time = time.and_then(|times| times[device]).unwrap_or_default();
         let direct = self.problem.cold.as_ref().filter(|cold| !is_copied && !cold.is_there(node, device));
         direct.and_then(|cold| cold.direct_time(node, device)).unwrap_or(time)
     }
 
-    /// The value that each tensor of the problem is, in its order: arguments that are used, then results. None where a task
+    /// Returns the value of each tensor of the problem, in its order: used arguments, then results. `None` where a task
     /// has no result.
     pub(crate) fn values(&self) -> Vec<Option<Value<'m>>> {
         let arguments = self.function.blocks().first().map(|&body| body.arguments()).unwrap_or_default();
@@ -98,7 +102,7 @@ impl<'m> Posed<'m> {
         let of_nodes = arguments.map(|argument| vec![argument]).chain(of_tasks);
         let mut values: Vec<Option<Value<'m>>> = match self.problem.tensors {
             Some(_) => of_nodes.flatten().map(Some).collect(),
-            // Each node has one.
+            // One tensor for each node.
             None => of_nodes.map(|values| values.first().copied()).collect(),
         };
         values.resize(self.problem.all_tensors().len(), None);
@@ -108,13 +112,13 @@ impl<'m> Posed<'m> {
 
 struct Builder<'a, 'm> {
     costs: &'a Costs<'m>,
-    /// The device that has the inputs and wants the outputs.
+    /// Device that holds the model's inputs and outputs.
     host: usize,
-    /// Every batch size of any device.
+    /// Union of the batch sizes of all devices.
     batches: Vec<u32>,
     problem: Problem,
     tensors: Vec<Tensor>,
-    /// The tensor that a value is.
+    /// Tensor of each value.
     positions: FxHashMap<Value<'m>, usize>,
 }
 
@@ -123,14 +127,15 @@ impl<'a, 'm> Builder<'a, 'm> {
         let device = |(id, device): (usize, &super::read::Device)| Device {
             id,
             name: device.name.clone(),
-            // What the tensors take is found out when there is a plan: see verify_plan.
-            memory: (!device.streams_weights).then_some(device.memory_bytes as f64),
+            // Activations are not known before there is a plan: see verify_plan.
+            memory: (!device.streams_weights).then_some(Bytes(device.memory_bytes as f64)),
             batch_sizes: device.batch_sizes.clone(),
         };
         let mut devices: Vec<Device> = costs.devices.iter().enumerate().map(device).collect();
         let count = devices.len();
         let host = divi_cost::device::host(costs.devices.iter().map(|device| &device.kind[..]));
-        // What takes no time is not cut into batches: the queue as a whole is one that only such tasks take.
+        // Inputs and outputs take no time and are not split into batches: the host gets the whole queue as a batch
+        // size, which no other task has a time for.
         if inputs > 1 && !devices[host].batch_sizes.contains(&inputs) {
             devices[host].batch_sizes.push(inputs);
             devices[host].batch_sizes.sort_unstable();
@@ -138,7 +143,8 @@ impl<'a, 'm> Builder<'a, 'm> {
         let mut batches: Vec<u32> = devices.iter().flat_map(|device| device.batch_sizes.iter().copied()).collect();
         batches.sort_unstable();
         batches.dedup();
-        let bandwidth = (0..count).map(|from| (0..count).map(|to| (from != to).then_some(0.0)).collect()).collect();
+        let bandwidth =
+            (0..count).map(|from| (0..count).map(|to| (from != to).then_some(BytesPerMicro::ZERO)).collect()).collect();
         let name = module.symbol_name().unwrap_or("main");
         let mut problem = Problem::new(name, devices, bandwidth);
         problem.set_host(host);
@@ -152,10 +158,10 @@ impl<'a, 'm> Builder<'a, 'm> {
         Ok(this)
     }
 
-    /// Bytes per second and seconds become bytes per microsecond and microseconds.
+    /// Reads the links. Converts bytes per second and seconds to bytes per microsecond and microseconds.
     fn links(&mut self, module: Operation<'_>) -> Result<(), Failure> {
         let count = self.problem.devices.len();
-        let mut latency = vec![vec![Some(0.0); count]; count];
+        let mut latency = vec![vec![Some(Micros::ZERO); count]; count];
         let mut bus = vec![vec![None; count]; count];
         for link in module.children() {
             if link.name() != op::LINK {
@@ -169,33 +175,39 @@ impl<'a, 'm> Builder<'a, 'm> {
             let (Some(from), Some(to), Some(bandwidth), Some(seconds)) =
                 (end(attr::FROM), end(attr::TO), number("bandwidth"), number("latency"))
             else {
-                error(link, &format!("{} does not say from where, to where and how fast", describe(link)));
+                error(
+                    link,
+                    &format!(
+                        "{} lacks 'from', 'to', 'bandwidth' or 'latency', or names an unknown device",
+                        describe(link)
+                    ),
+                );
                 return Err(Failure);
             };
-            self.problem.bandwidth[from][to] = Some(bandwidth / 1e6);
-            latency[from][to] = Some(seconds * 1e6);
+            self.problem.bandwidth[from][to] = Some(BytesPerMicro(bandwidth / 1e6));
+            latency[from][to] = Some(Micros(seconds * 1e6));
             bus[from][to] = link.attribute("bus").and_then(attr::as_string).map(str::to_owned);
         }
-        self.problem.link_latency = latency.iter().flatten().any(|&l| l != Some(0.0)).then_some(latency);
+        self.problem.link_latency = latency.iter().flatten().any(|&l| l != Some(Micros::ZERO)).then_some(latency);
         self.problem.bus = bus.iter().flatten().any(Option::is_some).then_some(bus);
         Ok(())
     }
 
-    /// A task of no time on the host: an input or output, called by its name in the model or else by its position.
+    /// Adds a task of no time on the host: an input or output, identified by its name in the model or by its position.
     fn free_task(&mut self, what: &str, attributes: attr::Key<attr::Array>, index: usize) -> usize {
         let name = self.costs.function.function.signature_attribute(attributes, index, "onnx.name");
         let name = name.and_then(attr::as_string).map_or_else(|| index.to_string(), str::to_owned);
         let id = self.problem.nodes.len();
-        let on_host = |device: usize| (device == self.host).then_some(0.0);
+        let on_host = |device: usize| (device == self.host).then_some(Micros::ZERO);
         let times: Vec<_> = (0..self.problem.devices.len()).map(on_host).collect();
         self.problem.nodes.push(Node {
             id,
             name: Some(format!("{what} {name}")),
             time: self.batches.iter().map(|&batch| (batch, times.clone())).collect(),
-            weight: 0.0,
-            input: 0.0,
+            weight: Bytes::ZERO,
+            input: Bytes::ZERO,
             output: None,
-            scratch: 0.0,
+            scratch: Bytes::ZERO,
             pin: Some(self.host),
             module: None,
         });
@@ -230,7 +242,9 @@ impl<'a, 'm> Builder<'a, 'm> {
         for (i, task) in self.costs.tasks.iter().enumerate() {
             let id = self.problem.nodes.len();
             let times = |batch: u32| {
-                (0..self.costs.devices.len()).map(|device| self.costs.at(i, device, batch)).collect::<Vec<_>>()
+                (0..self.costs.devices.len())
+                    .map(|device| self.costs.at(i, device, batch).map(Micros))
+                    .collect::<Vec<_>>()
             };
             let mut time: BTreeMap<_, _> = self.batches.iter().map(|&batch| (batch, times(batch))).collect();
             self.exclude(task.operation, &mut time)?;
@@ -240,9 +254,9 @@ impl<'a, 'm> Builder<'a, 'm> {
                     let device = self.costs.devices.iter().position(|device| device.name == name);
                     if !device.is_some_and(|device| time.values().any(|times| times[device].is_some())) {
                         let why = match exclusions(task.operation).contains(&name) {
-                            true => "and excluded from there: take one of the two away".to_owned(),
+                            true => "and excluded from it: remove one of the two".to_owned(),
                             false => {
-                                format!("which does not support it: take the pin away or give @{name} a cost")
+                                format!("which does not support it: remove the pin or give @{name} a cost")
                             }
                         };
                         let what = describe(task.operation);
@@ -256,10 +270,10 @@ impl<'a, 'm> Builder<'a, 'm> {
                 id,
                 name: Some(task.name.to_owned()),
                 time,
-                weight: task.weight_bytes as f64,
-                input: task.input_bytes as f64,
+                weight: Bytes(task.weight_bytes as f64),
+                input: Bytes(task.input_bytes as f64),
                 output: None,
-                scratch: task.scratch_bytes as f64,
+                scratch: Bytes(task.scratch_bytes as f64),
                 pin,
                 module: None,
             });
@@ -273,8 +287,8 @@ impl<'a, 'm> Builder<'a, 'm> {
         Ok(())
     }
 
-    /// Takes away the times on devices that a task must not run on.
-    fn exclude(&self, task: Operation<'_>, time: &mut BTreeMap<u32, Vec<Option<f64>>>) -> Result<(), Failure> {
+    /// Removes the times on devices that a task is excluded from.
+    fn exclude(&self, task: Operation<'_>, time: &mut BTreeMap<u32, Vec<Option<Micros>>>) -> Result<(), Failure> {
         let excluded = exclusions(task);
         if excluded.is_empty() {
             return Ok(());
@@ -295,7 +309,7 @@ impl<'a, 'm> Builder<'a, 'm> {
         Err(Failure)
     }
 
-    /// Tasks that share a device, by the names of their groups.
+    /// Adds the co-location groups of tasks, by name.
     fn groups(&mut self, first_task: usize) {
         let mut names = vec![];
         let mut groups: Vec<Vec<usize>> = vec![];
@@ -326,16 +340,16 @@ impl<'a, 'm> Builder<'a, 'm> {
         }
     }
 
-    /// Edges where every task has one tensor at most, tensors where some have several.
+    /// Completes the problem: with edges if every task has at most one tensor, with tensors otherwise.
     fn finish(mut self) -> Problem {
         let mut produced = vec![0u32; self.problem.nodes.len()];
         for tensor in &self.tensors {
             produced[tensor.from] += 1;
-            let output = self.problem.nodes[tensor.from].output.get_or_insert(0.0);
+            let output = self.problem.nodes[tensor.from].output.get_or_insert_default();
             *output += tensor.bytes;
         }
         for node in &mut self.problem.nodes {
-            node.output.get_or_insert(0.0);
+            node.output.get_or_insert_default();
         }
         if produced.iter().all(|&count| count <= 1) {
             let edges = self.tensors.iter().flat_map(|tensor| tensor.to.iter().map(|&to| (tensor.from, to)));
@@ -347,7 +361,7 @@ impl<'a, 'm> Builder<'a, 'm> {
     }
 }
 
-/// By node, the device that has its parameters from an earlier run; none where no task says so.
+/// Returns for each node the device that holds its parameters from an earlier run; `None` if no task has one.
 fn residents(problem: &Problem, costs: &Costs<'_>, first_task: usize) -> Option<Vec<Option<usize>>> {
     let mut resident = vec![None; problem.nodes.len()];
     for (task, node) in costs.tasks.iter().zip(first_task..) {
@@ -357,7 +371,7 @@ fn residents(problem: &Problem, costs: &Costs<'_>, first_task: usize) -> Option<
     resident.iter().any(Option::is_some).then_some(resident)
 }
 
-/// The devices of each node, where there are several.
+/// Returns the devices of each cluster node; `None` unless there are several nodes.
 fn machines(devices: &[super::read::Device]) -> Option<Vec<Vec<usize>>> {
     let mut nodes: BTreeMap<i64, Vec<usize>> = BTreeMap::new();
     for (id, node) in devices.iter().enumerate().filter_map(|(id, device)| Some((id, device.node?))) {
@@ -366,8 +380,8 @@ fn machines(devices: &[super::read::Device]) -> Option<Vec<Vec<usize>>> {
     (nodes.len() > 1).then(|| nodes.into_values().collect())
 }
 
-fn bytes_of(value: Value<'_>) -> f64 {
-    value_bytes(value) as f64
+fn bytes_of(value: Value<'_>) -> Bytes {
+    Bytes(value_bytes(value) as f64)
 }
 
 impl EmitProblem {

@@ -1,4 +1,4 @@
-//! The costs that a module carries, whoever put them there.
+//! Reads the costs of a module, whether from `divi-annotate-cost` or written by hand.
 
 use super::work::Traffic;
 use crate::{
@@ -7,7 +7,7 @@ use crate::{
 };
 use divi_dialect::{BatchCost, Operation, attr, op};
 
-/// A device of the module.
+/// Device that a module declares.
 pub(super) struct Device {
     pub(super) name: String,
     pub(super) kind: String,
@@ -15,13 +15,13 @@ pub(super) struct Device {
     pub(super) streams_weights: bool,
     /// At least one, in increasing order.
     pub(super) batch_sizes: Vec<u32>,
-    /// Which node of a cluster it is part of.
+    /// Cluster node that the device is part of.
     pub(super) node: Option<i64>,
-    /// Tasks whose times were measured, interpolated and estimated, where the module says so.
+    /// Number of tasks with measured, interpolated and estimated times, if the module has them.
     pub(super) sources: Option<[i64; 3]>,
 }
 
-/// A task with what it costs.
+/// Task with its costs.
 pub(super) struct TaskCost<'a> {
     pub(super) operation: Operation<'a>,
     pub(super) name: &'a str,
@@ -30,15 +30,15 @@ pub(super) struct TaskCost<'a> {
     pub(super) input_bytes: u64,
     pub(super) output_bytes: u64,
     pub(super) weight_bytes: u64,
-    /// What it reads of its weights: of a table, some rows.
+    /// Part of the weights that is read: of a lookup table, some rows.
     pub(super) read_weight_bytes: u64,
     pub(super) scratch_bytes: u64,
-    /// What limits it, by device.
+    /// Limiting resource on each device.
     pub(super) bounds: Vec<Option<&'a str>>,
     times: Vec<BatchCost>,
 }
 
-/// The devices of a module, and what its tasks cost on them.
+/// Devices of a module, and the costs of its tasks on them.
 pub(super) struct Costs<'a> {
     pub(super) devices: Vec<Device>,
     pub(super) tasks: Vec<TaskCost<'a>>,
@@ -46,19 +46,19 @@ pub(super) struct Costs<'a> {
 }
 
 impl Costs<'_> {
-    /// The time of a task on a device at a batch size, in microseconds.
+    /// Returns the time of a task on a device at a batch size, in µs.
     pub(super) fn at(&self, task: usize, device: usize, batch: u32) -> Option<f64> {
         let name = &self.devices[device].name;
         let times = &self.tasks[task].times;
         times.iter().find(|cost| cost.batch == i64::from(batch) && &cost.device == name).map(|cost| cost.micros)
     }
 
-    /// The time at the device's smallest batch.
+    /// Returns the time at the device's smallest batch size, in µs.
     pub(super) fn first(&self, task: usize, device: usize) -> Option<f64> {
         self.at(task, device, *self.devices[device].batch_sizes.first()?)
     }
 
-    /// The time that one input takes on the device that is fastest at its smallest batch.
+    /// Returns the time per input on the device that is fastest at its smallest batch size, in µs.
     pub(super) fn best(&self, task: usize) -> Option<f64> {
         let of =
             |device: usize| Some(self.first(task, device)? / f64::from(*self.devices[device].batch_sizes.first()?));
@@ -66,7 +66,7 @@ impl Costs<'_> {
     }
 }
 
-/// The `divi.device` operations of a module.
+/// Reads the `divi.device` operations of a module.
 pub(super) fn devices(module: Operation<'_>) -> Vec<Device> {
     let sources = module.get(attr::COSTS);
     let of = |operation: Operation<'_>| {
@@ -99,7 +99,7 @@ pub(super) fn devices(module: Operation<'_>) -> Vec<Device> {
     module.children().into_iter().filter(|operation| operation.name() == op::DEVICE).map(of).collect()
 }
 
-/// Reads what `divi-annotate-cost` wrote. Errors are emitted on the operations.
+/// Reads the attributes of `divi-annotate-cost`. Errors are emitted on the operations.
 pub(super) fn read(module: Operation<'_>) -> Result<Costs<'_>, Failure> {
     let devices = devices(module);
     if devices.is_empty() {
@@ -114,7 +114,7 @@ pub(super) fn read(module: Operation<'_>) -> Result<Costs<'_>, Failure> {
             return Err(Failure);
         };
         let number = |key| operation.get(key).map(|value: i64| u64::try_from(value).unwrap_or(0));
-        // Who wrote the costs need not have written what follows from types.
+        // Hand-written costs may lack bytes, which follow from the types.
         let traffic = Traffic::of(operation);
         let bounds = operation.get(attr::BOUND);
         let bound =

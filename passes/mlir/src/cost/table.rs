@@ -1,4 +1,4 @@
-//! `divi-print-costs`: the costs of a module as a table.
+//! `divi-print-costs`: prints the costs of a module as a table.
 
 use super::{
     memory,
@@ -12,12 +12,12 @@ use divi_cost::Bytes;
 use divi_dialect::Operation;
 use std::fmt::Write;
 
-/// How a table is written.
+/// Format of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// Columns for people: the hottest tasks, at the smallest batch.
+    /// Aligned columns: the most expensive tasks, at the smallest batch size.
     Text,
-    /// Comma-separated values: every task, every batch.
+    /// Comma-separated values: every task, every batch size.
     Csv,
 }
 
@@ -25,7 +25,7 @@ pub enum Format {
 // --divi-print-costs
 //===----------------------------------------------------------------------===//
 
-/// The table of a module's costs. In text, at most `limit` tasks (0: all).
+/// Returns the cost table of a module. The text format has at most `limit` tasks (0: all).
 pub fn print_costs(module: Operation<'_>, format: Format, limit: usize) -> Result<String, Failure> {
     let costs = read(module)?;
     Ok(match format {
@@ -34,7 +34,7 @@ pub fn print_costs(module: Operation<'_>, format: Format, limit: usize) -> Resul
     })
 }
 
-/// Rows of cells as columns: the first two to the left, the others to the right.
+/// Formats rows of cells as columns, the first two left-aligned and the others right-aligned.
 fn columns(rows: &[Vec<String>]) -> String {
     let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
     let mut out = String::new();
@@ -43,7 +43,7 @@ fn columns(rows: &[Vec<String>]) -> String {
         for (i, cell) in row.iter().enumerate() {
             let width = width(i).unwrap_or(0);
             let gap = if i == 0 { "" } else { "  " };
-            // A String takes whatever is written.
+            // Writing to a String cannot fail.
             let _ = if i < 2 { write!(line, "{gap}{cell:<width$}") } else { write!(line, "{gap}{cell:>width$}") };
         }
         out.push_str(line.trim_end());
@@ -52,7 +52,7 @@ fn columns(rows: &[Vec<String>]) -> String {
     out
 }
 
-/// A name on one line.
+/// Escapes control characters of a name.
 fn printable(name: &str) -> String {
     name.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
 }
@@ -61,9 +61,9 @@ fn kilobytes(task: &TaskCost<'_>) -> f64 {
     [task.input_bytes, task.output_bytes, task.weight_bytes].map(|bytes| bytes as f64).iter().sum::<f64>() / 1e3
 }
 
-/// A number with about four digits.
+/// Formats a number with about four digits.
 fn short(value: f64) -> String {
-    // The sum of nothing is -0.
+    // An empty sum is -0.
     match value + 0.0 {
         v if v >= 1000.0 => format!("{v:.0}"),
         v if v >= 10.0 => format!("{v:.1}"),
@@ -116,7 +116,7 @@ fn text_table(costs: &Costs<'_>, limit: usize) -> String {
     for device in &costs.devices {
         let batch = device.batch_sizes.first().copied().unwrap_or(1);
         let peak = memory::peak(costs, batch);
-        // A String takes whatever is written.
+        // Writing to a String cannot fail.
         let _ =
             write!(table, "{}: batch {batch}, all tasks take {peak} of {}", device.name, Bytes(device.memory_bytes));
         if let Some([measured, interpolated, estimated]) = device.sources {
@@ -130,7 +130,7 @@ fn text_table(costs: &Costs<'_>, limit: usize) -> String {
 fn csv(costs: &Costs<'_>) -> String {
     let mut out = String::from("task,kind,flops,input_bytes,output_bytes,weight_bytes,scratch_bytes");
     for device in &costs.devices {
-        // A String takes whatever is written.
+        // Writing to a String cannot fail.
         let _ = write!(out, ",{}_bound", device.name);
         for batch in &device.batch_sizes {
             let _ = write!(out, ",{}_batch_{batch}_us", device.name);
@@ -163,7 +163,7 @@ fn csv(costs: &Costs<'_>) -> String {
     out
 }
 
-/// A field of comma-separated values: in quotes if it needs them.
+/// Returns a field of comma-separated values, quoted if necessary.
 fn quoted(field: &str) -> String {
     if field.contains([',', '"', '\n', '\r']) { format!("\"{}\"", field.replace('"', "\"\"")) } else { field.into() }
 }
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_quoted_where_they_must() {
+    fn fields_are_quoted_if_necessary() {
         assert_eq!([quoted("a/b"), quoted("a,b"), quoted("a\"b")], ["a/b", "\"a,b\"", "\"a\"\"b\""]);
     }
 

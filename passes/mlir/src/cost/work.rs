@@ -1,4 +1,4 @@
-//! What tasks of a module do, at any batch.
+//! Work of a module's tasks at any batch size.
 
 use super::linalg;
 use crate::{
@@ -15,10 +15,10 @@ use divi_dialect::{
 use divi_onnx::{DType, Dim, Node, Op, TensorType, Value as Known};
 use rustc_hash::FxHashSet;
 
-/// Counts the work of tasks at one batch.
+/// Counts the work of tasks at one batch size.
 pub(super) struct Counter<'a, 'm> {
     rebatched: &'a Rebatched<'m>,
-    /// Operations with a result whose size depends on data, so that it is counted as if it were one element.
+    /// Operations with a result of dynamic size. Each dynamic dimension is counted as 1.
     pub(super) open: Vec<Operation<'m>>,
 }
 
@@ -27,11 +27,11 @@ impl<'a, 'm> Counter<'a, 'm> {
         Self { rebatched, open: vec![] }
     }
 
-    /// What a task does. What passes between the members of a cluster is neither read nor written.
+    /// Returns the work of a task. Values between members of a cluster count neither as read nor as written.
     pub(super) fn task(&mut self, task: Operation<'m>) -> Result<Task, Failure> {
         let before = self.open.len();
         let counted = self.count(task);
-        // A task is named once, however many of its members are open.
+        // A task is listed once, however many of its members have such results.
         self.open.truncate(before + usize::from(self.open.len() > before));
         counted
     }
@@ -48,7 +48,7 @@ impl<'a, 'm> Counter<'a, 'm> {
             let mut passed = 0u64;
             for operand in member.operands() {
                 let outer = outer_value(operand);
-                let is_passed = outer.definer().is_some_and(|definer| definer.is_inside(task));
+                let is_passed = outer.defining_op().is_some_and(|definer| definer.is_inside(task));
                 if !is_constant_value(operand) && (is_passed || !seen.insert(outer)) {
                     passed = passed.saturating_add(self.bytes(operand));
                 }
@@ -77,8 +77,8 @@ impl<'a, 'm> Counter<'a, 'm> {
         }
     }
 
-    /// An operator of ONNX that divi knows. One with an operand of unknown rank counts as one of which only the bytes are
-    /// known: rules are for shapes.
+    /// Returns the work of an ONNX operator. If the rank of an operand is unknown, only its bytes are counted: the
+    /// rules need shapes.
     fn operator(&mut self, operation: Operation<'m>, op: Op) -> Result<Work, Failure> {
         let values = self.rebatched.operands_of(operation);
         if values.iter().flatten().any(|value| value.ty.shape.is_none()) {
@@ -93,7 +93,7 @@ impl<'a, 'm> Counter<'a, 'm> {
         let constant: Vec<_> = operation.operands().iter().map(|&operand| is_constant_value(operand)).collect();
         match work(&node, &results, &constant) {
             Ok(work) => Ok(work),
-            // Sizes that stand for open dimensions may contradict each other.
+            // Sizes assumed for dynamic dimensions may contradict each other.
             Err(_) if is_open => Ok(self.moved(operation)),
             Err(message) => {
                 error(operation, &format!("{} {message}", describe(operation)));
@@ -102,7 +102,8 @@ impl<'a, 'm> Counter<'a, 'm> {
         }
     }
 
-    /// Both branches of an If and one iteration of a Loop: nobody knows more before the model runs.
+    /// Returns the work of control flow: both branches of an If and one iteration of a Loop, as nothing more is known
+    /// statically.
     fn control_flow(&mut self, operation: Operation<'m>, nested: &[Operation<'m>]) -> Result<Work, Failure> {
         let mut total = self.moved(operation);
         total.flops = 0;
@@ -121,7 +122,7 @@ impl<'a, 'm> Counter<'a, 'm> {
         Ok(total)
     }
 
-    /// An operation of which only what it reads and writes is known: one operation an element of the results.
+    /// Returns the work of an operation without a rule: its bytes, and one operation per element of the results.
     fn moved(&self, operation: Operation<'m>) -> Work {
         let reads = reads(operation);
         let bytes = |is_counted: &dyn Fn(Value<'m>) -> bool| {
@@ -149,7 +150,7 @@ impl<'a, 'm> Counter<'a, 'm> {
         self.rebatched.type_of(value).map_or_else(|| value_bytes(value), |ty| byte_length(&ty))
     }
 
-    /// The types of the results that are there, for one run.
+    /// Returns the types of the present results, for one run.
     fn result_types(&self, operation: Operation<'m>) -> Vec<TensorType> {
         let types = operation.results().into_iter().filter_map(|result| self.rebatched.result_of(operation, result));
         types.map(counted).collect()
@@ -163,7 +164,7 @@ impl<'a, 'm> Counter<'a, 'm> {
     }
 }
 
-/// A type whose open dimensions count as 1.
+/// Replaces dynamic dimensions of a type by 1.
 fn counted(ty: TensorType) -> TensorType {
     let close = |dim: Dim| Dim::Known(dim.known().unwrap_or(1));
     TensorType { shape: Some(ty.shape.unwrap_or_default().into_iter().map(close).collect()), dtype: ty.dtype }
@@ -173,7 +174,7 @@ fn closed(value: Known) -> Known {
     Known { ty: counted(value.ty), content: value.content }
 }
 
-/// What goes into a task and out of it, in bytes, as the module has it.
+/// Bytes that a task reads and writes, at the module's own batch size.
 pub(super) struct Traffic {
     pub(super) input: u64,
     pub(super) output: u64,
@@ -192,7 +193,7 @@ impl Traffic {
     }
 }
 
-/// Returns true if a type is one that only the host has: strings, sequences, optionals and whatever else is no tensor of numbers.
+/// Returns true if only the host can hold a value: strings, sequences, optionals and anything else but numeric tensors.
 pub(super) fn is_host_only(value: Value<'_>) -> bool {
     let ty = value.tensor_type();
     !value.is_none() && ty.is_none_or(|ty| ty.dtype == DType::String)

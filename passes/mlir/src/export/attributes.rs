@@ -1,4 +1,4 @@
-//! Attributes of operations, as attributes of nodes.
+//! Converts attributes of operations to attributes of nodes.
 
 use super::proto;
 use crate::import::proto::AttributeProto;
@@ -8,8 +8,8 @@ use divi_onnx::{
     schema::{Kind, Schema},
 };
 
-/// What the IR has for itself: the node's name, and what says which operator of another domain it is. The last three are
-/// what onnx-mlir needs to infer shapes of those.
+/// Attributes of the IR that are not part of the node: its name, and the identity of an operator of another domain.
+/// onnx-mlir uses the last three for shape inference of such operators.
 const NOT_OF_NODES: &[&str] = &[
     attr::NODE_NAME.name(),
     "domain_name",
@@ -20,12 +20,13 @@ const NOT_OF_NODES: &[&str] = &[
     "shape_infer_pattern",
 ];
 
-/// The attributes of an ONNX operator, or of an operator of which only the IR knows. The error says what cannot be written.
+/// Converts the attributes of an operator; operators without a schema may have any. The error describes an unsupported
+/// attribute.
 pub(super) fn convert(operation: Operation<'_>, schema: Option<&Schema>) -> Result<Vec<AttributeProto>, String> {
     let mut protos = vec![];
     let attributes = attributes_of(operation);
     for (name, value) in attributes.iter() {
-        // Attributes of other dialects are what planning added.
+        // Attributes of other dialects were added by planning.
         if name.contains('.') || NOT_OF_NODES.contains(&name) {
             continue;
         }
@@ -33,13 +34,13 @@ pub(super) fn convert(operation: Operation<'_>, schema: Option<&Schema>) -> Resu
         if let (Some(schema), None) = (schema, known) {
             return Err(format!("has attribute '{name}', which ONNX's {} does not take", schema.name));
         }
-        // MLIR gives every operation the attributes that have defaults, and not every tool has heard of all.
+        // MLIR adds all attributes that have defaults, some of which are unknown to older tools.
         if known.is_some_and(|known| known.is_default(value)) {
             continue;
         }
         let kind = known.map(|known| known.kind);
         let value = match (kind, value) {
-            // A list without elements does not say what it is a list of.
+            // An empty list has no element type.
             (Some(Kind::Floats), Attr::Ints(list)) if list.is_empty() => Attr::Floats(vec![]),
             (Some(Kind::Strs), Attr::Ints(list)) if list.is_empty() => Attr::Strs(vec![]),
             (_, Attr::Other) => large_tensor(operation, name)

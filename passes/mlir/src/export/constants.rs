@@ -1,4 +1,4 @@
-//! Constants: where their bytes come from, and where they go.
+//! Converts constants to initializers.
 
 use super::{proto, random::Recipes, sink::Sink};
 use crate::{
@@ -10,38 +10,38 @@ use divi_dialect::{
     ExternalAttribute, Operation, attr, elements_of, node::constant_of_short_form, strings_of, tensor_type_of,
 };
 use divi_onnx::DType;
-use divi_runtime::{random_weights::Recipe, weights};
+use divi_runtime::{random_weights::RandomConstant, weights};
 use melior::ir::Attribute;
 use rustc_hash::FxHashMap;
 use std::path::{Path, PathBuf};
 
-/// Constants below this many bytes are part of the model.
+/// Constants of fewer bytes are stored in the model.
 const INLINE_BYTES: u64 = 1024;
 
-/// Tells constants apart that are written once each.
+/// Identity of a constant that is written once.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Key<'m> {
     /// Bytes of a file.
     Extent { path: String, offset: u64, length: u64 },
-    /// An attribute of the IR, which has one of a kind.
+    /// An attribute of the IR, which MLIR uniques.
     Attribute(Attribute<'m>),
 }
 
-/// Bytes on their way into a model.
+/// Bytes of a constant, or their generator.
 pub(super) enum Source<'a> {
     Bytes(Bytes),
-    Random { recipe: &'a Recipe, seed: u64 },
+    Random { recipe: &'a RandomConstant, seed: u64 },
 }
 
-/// What is known of the constants of a module.
+/// Writer of a module's constants.
 pub(super) struct Constants<'a> {
-    /// The folder of the IR, which paths of weights are relative to.
+    /// Folder of the IR; paths of weights are relative to it.
     folder: &'a Path,
-    /// How to make up what is not there, and from which seed.
+    /// Generator of missing weights, and its seed.
     random: Option<(&'a Recipes, u64)>,
     sink: Sink<'a>,
     files: FxHashMap<PathBuf, Bytes>,
-    /// Constants that were made up.
+    /// Constants that were generated.
     pub(super) made_up: rustc_hash::FxHashSet<Key<'a>>,
 }
 
@@ -50,7 +50,7 @@ impl<'a> Constants<'a> {
         Self { folder, random, sink, files: FxHashMap::default(), made_up: Default::default() }
     }
 
-    /// Finishes what was written; says how many bytes that are.
+    /// Completes the weights file and returns its size in bytes.
     pub(super) fn finish(self) -> std::io::Result<u64> {
         self.sink.finish()
     }
@@ -68,14 +68,14 @@ impl<'a> Constants<'a> {
             let tensor = constant_of_short_form(operation).ok_or("has no value that ONNX's tensors can hold")?;
             return Ok(proto::tensor(name, tensor.dtype(), tensor.dims(), tensor.bytes().clone()));
         };
-        let (dtype, dims) = tensor_type_of(attr::of_type(value))
+        let (dtype, dims) = tensor_type_of(attr::type_of(value))
             .and_then(|ty| Some((ty.dtype, ty.static_shape()?)))
             .ok_or("has a type that ONNX's constants do not have")?;
         if let Some(external) = ExternalAttribute::from_attribute(value) {
             return self.external(external, name, dtype, &dims);
         }
         if dtype == DType::String {
-            let texts = strings_of(value).ok_or("has text that is not looked into")?;
+            let texts = strings_of(value).ok_or("has strings that cannot be read")?;
             let texts = texts.into_iter().map(|text| Bytes::copy_from_slice(text.as_bytes()));
             return Ok(proto::text_tensor(name, &dims, texts.collect()));
         }
@@ -105,8 +105,8 @@ impl<'a> Constants<'a> {
         if weights::size(&path).is_none() {
             let Some((recipes, seed)) = self.random else {
                 return Err(format!(
-                    "refers to '{}', which is not there: put the weights back, say where they are with --weights-dir, or \
-                     have some made up with --weights=random:SEED",
+                    "refers to '{}', which does not exist; restore the weights, pass their folder with --weights-dir, or \
+                     generate random ones with --weights=random:SEED",
                     path.display()
                 ));
             };

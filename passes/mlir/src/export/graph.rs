@@ -1,4 +1,4 @@
-//! From a function to a model: operators become nodes, clusters what is in them, constants initializers.
+//! Converts a function to a model: operators become nodes, clusters are inlined, constants become initializers.
 
 use super::{
     attributes,
@@ -24,14 +24,14 @@ use prost::Message;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
-/// Names that a model's inputs and outputs are to have, where the function does not say.
+/// Names of a model's inputs and outputs that override those of the function.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Signature {
     pub(super) inputs: Vec<Option<String>>,
     pub(super) outputs: Vec<Option<String>>,
 }
 
-/// A function as a model.
+/// Model of a function, with the names of its inputs and outputs.
 #[derive(Debug)]
 pub(super) struct Exported {
     pub(super) model: ModelProto,
@@ -39,7 +39,7 @@ pub(super) struct Exported {
     pub(super) outputs: Vec<String>,
 }
 
-/// Writes a function as a model. What cannot be written is said on the operation.
+/// Converts a function to a model. Errors are emitted on the operations.
 pub(super) fn export<'m>(
     function: Operation<'m>,
     signature: &Signature,
@@ -81,7 +81,7 @@ pub(super) fn export<'m>(
     Ok(exporter.finish(graph, name))
 }
 
-/// Writes a model without inputs that gives constants.
+/// Builds a model without inputs whose outputs are constants.
 pub(super) fn export_constants<'m>(
     operations: &[Operation<'m>],
     name: &str,
@@ -104,7 +104,7 @@ fn returned(block: Block<'_>) -> Vec<Value<'_>> {
     block.terminator().map(Operation::operands).unwrap_or_default()
 }
 
-/// Returns the type that a model declares of a value of a function's signature.
+/// Returns the type that a model declares for a value of a function's signature.
 fn typed(function: Operation<'_>, value: Value<'_>, dimensions: &str) -> Result<TypeProto, Failure> {
     declared(value, dimensions).ok_or_else(|| {
         error(function, &format!("{} takes a value of a type that ONNX does not have", describe(function)));
@@ -112,7 +112,7 @@ fn typed(function: Operation<'_>, value: Value<'_>, dimensions: &str) -> Result<
     })
 }
 
-/// A graph or subgraph in the making.
+/// Graph or subgraph under construction.
 #[derive(Default)]
 struct Graph<'m> {
     inputs: Vec<ValueInfoProto>,
@@ -120,9 +120,9 @@ struct Graph<'m> {
     initializers: Vec<TensorProto>,
     nodes: Vec<NodeProto>,
     values: Vec<ValueInfoProto>,
-    /// Results of the graph's own nodes that are no output yet: what an output may be without a node of its own.
+    /// Results of the graph's own nodes that are not outputs yet, and can become outputs without an Identity.
     own: FxHashSet<Value<'m>>,
-    /// Names that results must have because they are outputs.
+    /// Names of results that are outputs.
     reserved: FxHashMap<Value<'m>, String>,
 }
 
@@ -147,7 +147,7 @@ struct Exporter<'a, 'm> {
     constants: &'a mut Constants<'m>,
     names: Names,
     node_names: Names,
-    /// What values are called; nothing for those that are absent.
+    /// Names of values; empty for absent ones.
     values: FxHashMap<Value<'m>, String>,
     opset: i64,
     domains: BTreeMap<String, i64>,
@@ -160,12 +160,12 @@ impl<'a, 'm> Exporter<'a, 'm> {
             names: Names::default(),
             node_names: Names::default(),
             values: FxHashMap::default(),
-            opset: schema::OLDEST_OPSET,
+            opset: schema::MIN_EXPORT_OPSET,
             domains: BTreeMap::new(),
         }
     }
 
-    /// The model of a graph, in the opset that it needs.
+    /// Builds the model of a graph, in the opset that it needs.
     fn finish(self, graph: Graph<'m>, name: &str) -> Exported {
         let names = |values: &[ValueInfoProto]| values.iter().map(|value| value.name().to_owned()).collect();
         let (inputs, outputs) = (names(&graph.inputs), names(&graph.outputs));
@@ -183,17 +183,17 @@ impl<'a, 'm> Exporter<'a, 'm> {
         Exported { model, inputs, outputs }
     }
 
-    /// Keeps the name of an output free, for the result that is returned if that is one of the graph's own.
+    /// Reserves the name of an output, for the returned value if the graph itself computes it.
     fn reserve(&mut self, block: Block<'m>, returned: Value<'m>, name: &str, graph: &mut Graph<'m>) -> String {
         let name = self.names.unique(name);
         let value = source(returned);
-        if value.definer().is_some_and(|owner| is_below(owner, block)) {
+        if value.defining_op().is_some_and(|owner| is_below(owner, block)) {
             graph.reserved.entry(value).or_insert_with(|| name.clone());
         }
         name
     }
 
-    /// The operators of a block, those of clusters in their place.
+    /// Converts the operators of a block, with clusters inlined.
     fn body(&mut self, block: Block<'m>, graph: &mut Graph<'m>) -> Result<(), Failure> {
         for operation in block.operations() {
             match operation.name() {
@@ -241,14 +241,14 @@ impl<'a, 'm> Exporter<'a, 'm> {
             inputs.push(match self.values.get(&source(operand)) {
                 Some(name) => name.clone(),
                 None if operand.is_none() => String::new(),
-                None => return Err(fail("reads a value that no operator of ONNX computes".into())),
+                None => return Err(fail("reads a value that no ONNX operator computes".into())),
             });
         }
         let mut outputs = vec![];
         for (i, result) in operation.results().into_iter().enumerate() {
             outputs.push(if result.is_none() { String::new() } else { self.result(result, &name, i, graph) });
         }
-        // What is absent at the end is left out.
+        // Trailing absent operands and results are left out.
         for list in [&mut inputs, &mut outputs] {
             list.truncate(list.iter().rposition(|name| !name.is_empty()).map_or(0, |last| last + 1));
         }
@@ -272,14 +272,14 @@ impl<'a, 'm> Exporter<'a, 'm> {
         Ok(())
     }
 
-    /// The domain and name of an operator.
+    /// Returns domain and name of an operator.
     fn operator(&mut self, operation: Operation<'m>) -> Result<(&'m str, &'m str), String> {
         let text = |name| operation.attribute(name).and_then(attr::as_string);
         check_operator(operation)?;
         match operation.name().strip_prefix("onnx.") {
-            None => Err("is no operator of ONNX".into()),
+            None => Err("is not an ONNX operator".into()),
             Some("Custom") => {
-                let op = text("function_name").ok_or("does not say which operator it is")?;
+                let op = text("function_name").ok_or("has no attribute 'function_name'")?;
                 let domain = text("domain_name").unwrap_or_default();
                 if !domain.is_empty() {
                     let version = operation.attribute("domain_version").and_then(attr::as_integer).unwrap_or(1);
@@ -288,11 +288,11 @@ impl<'a, 'm> Exporter<'a, 'm> {
                 }
                 Ok((domain, op))
             }
-            Some(op) => Ok(("", Op::from_name(op).map_or(op, |op| op.exported().name()))),
+            Some(op) => Ok(("", Op::from_name(op).map_or(op, |op| op.onnx_op().name()))),
         }
     }
 
-    /// Names and declares a result.
+    /// Assigns a name to a result and declares its type.
     fn result(&mut self, result: Value<'m>, node: &str, index: usize, graph: &mut Graph<'m>) -> String {
         let reserved = graph.reserved.get(&result).cloned();
         let name = reserved.unwrap_or_else(|| self.names.unique(&format!("{node}_output_{index}")));
@@ -304,8 +304,8 @@ impl<'a, 'm> Exporter<'a, 'm> {
         name
     }
 
-    /// Makes a value an output of the graph: under its own name if it is a result that is no output yet, through a node of
-    /// its own otherwise. The output's name is reserved for it, or else only wished for.
+    /// Makes a value an output of the graph: directly if it is a result that is not an output yet, through an Identity
+    /// otherwise. The name is `Ok` if it is reserved for the output, and `Err` if it may be made unique.
     fn output(&mut self, value: Value<'m>, name: Result<String, String>, dimensions: &str, graph: &mut Graph<'m>) {
         let origin = source(value);
         let input = self.values.get(&origin).cloned().unwrap_or_default();
@@ -340,7 +340,7 @@ impl<'a, 'm> Exporter<'a, 'm> {
         Ok(graph.into_proto(&format!("{node}_{attribute}")))
     }
 
-    /// Raises the opset to what a node needs.
+    /// Raises the opset to the lowest one that has a node.
     fn need(&mut self, schema: Option<&Schema>, inputs: usize, attributes: &[&str], values: &[Value<'_>]) {
         let types: Vec<_> = values.iter().filter_map(|&value| element_type(value)).collect();
         let needed = schema.map_or(schema::OPSET, |schema| schema.lowest_opset(inputs, attributes, &types));
@@ -348,7 +348,7 @@ impl<'a, 'm> Exporter<'a, 'm> {
     }
 }
 
-/// Checks that an operation can be written as a node of ONNX.
+/// Checks that an operation can be converted to an ONNX node.
 pub(crate) fn check_operator(operation: Operation<'_>) -> Result<(), String> {
     let name = operation.name();
     if name.starts_with("onnx.") {
@@ -356,6 +356,6 @@ pub(crate) fn check_operator(operation: Operation<'_>) -> Result<(), String> {
     }
     Err(match op::is_divi(name) {
         true => "belongs to a plan, not to a model: write the stages of the plan, one model each".into(),
-        false => "is no operator of ONNX: only modules of onnx operators can be written as models".into(),
+        false => "is not an ONNX operator: only modules of onnx operators can be written as models".into(),
     })
 }

@@ -1,13 +1,13 @@
-//! Names that nothing else has.
+//! Unique names.
 
 use rustc_hash::FxHashMap;
 
-/// The names that are taken, each with the number to try next behind it.
+/// Names in use, each with the suffix to try next.
 #[derive(Debug, Default)]
 pub(super) struct Names(FxHashMap<String, usize>);
 
 impl Names {
-    /// The name itself, or with a number behind it if something has it already.
+    /// Returns the name itself, or with a numeric suffix if it is in use.
     pub(super) fn unique(&mut self, wanted: &str) -> String {
         let Some(mut next) = self.0.get(wanted).copied() else {
             self.0.insert(wanted.to_owned(), 1);
@@ -32,7 +32,7 @@ mod tests {
     #[test]
     fn names_are_unique() {
         let mut names = Names::default();
-        let given = ["x", "x_1", "x", "x", "y", "x_1"].map(|name| names.unique(name));
-        assert_eq!(given, ["x", "x_1", "x_2", "x_3", "y", "x_1_1"]);
+        let unique = ["x", "x_1", "x", "x", "y", "x_1"].map(|name| names.unique(name));
+        assert_eq!(unique, ["x", "x_1", "x_2", "x_3", "y", "x_1_1"]);
     }
 }

@@ -1,4 +1,4 @@
-//! `divi-emit-onnx`: a module as ONNX models.
+//! `divi-emit-onnx`: writes a module as ONNX models.
 
 use super::{Options, write_model, write_stages};
 use crate::{
@@ -13,8 +13,8 @@ use std::path::Path;
 // --divi-emit-onnx
 //===----------------------------------------------------------------------===//
 
-/// Writes a module to a file that ends in `.onnx`, as one model, or a plan that was made explicit to a folder, as a model
-/// a stage; with the plan, where the driver has it. The module stays as it is.
+/// Writes a module to a file that ends in `.onnx`, as one model, or an outlined plan to a folder, as one model per
+/// stage, with `plan.json` if the session has the plan. Does not change the module.
 pub fn emit_onnx(
     module: Operation<'_>,
     output: &Path,
@@ -33,7 +33,7 @@ pub fn emit_onnx(
     write_stages(module, output, options, &beside).map(drop)
 }
 
-/// `random:SEED`; nothing where weights come from their files.
+/// Parses `random:SEED`. An empty string means that weights come from their files.
 pub(crate) fn seed(weights: &str) -> Result<Option<u64>, String> {
     if weights.is_empty() {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! The messages that a model is made of.
+//! Builds the protobuf messages of a model.
 
 use crate::import::{
     proto::{
@@ -10,7 +10,7 @@ use crate::import::{
 use bytes::Bytes;
 use divi_onnx::{Attr, DType, Dim, TensorType};
 
-/// An attribute; the kind says what it is.
+/// Builds an attribute. Its type follows from the value.
 pub fn attribute(name: &str, value: Attr) -> AttributeProto {
     let mut proto = AttributeProto { name: Some(name.to_owned()), ..AttributeProto::default() };
     let kind = match value {
@@ -52,7 +52,7 @@ pub fn attribute(name: &str, value: Attr) -> AttributeProto {
     proto
 }
 
-/// An attribute that is a subgraph.
+/// Builds an attribute that is a subgraph.
 pub fn graph_attribute(name: &str, graph: GraphProto) -> AttributeProto {
     AttributeProto {
         name: Some(name.to_owned()),
@@ -62,12 +62,12 @@ pub fn graph_attribute(name: &str, graph: GraphProto) -> AttributeProto {
     }
 }
 
-/// A tensor with its elements.
+/// Builds a tensor with its elements.
 pub fn tensor(name: &str, dtype: DType, dims: &[i64], bytes: Bytes) -> TensorProto {
     TensorProto { raw_data: Some(bytes), ..typed(name, dtype, dims) }
 }
 
-/// A tensor whose elements are in a file, at a path relative to the model's.
+/// Builds a tensor whose elements are in a file, at a path relative to the model.
 pub(super) fn external_tensor(
     name: &str,
     dtype: DType,
@@ -84,7 +84,7 @@ pub(super) fn external_tensor(
     TensorProto { external_data, data_location: 1, ..typed(name, dtype, dims) }
 }
 
-/// A tensor of texts.
+/// Builds a tensor of strings.
 pub(super) fn text_tensor(name: &str, dims: &[i64], texts: Vec<Bytes>) -> TensorProto {
     TensorProto { string_data: texts, ..typed(name, DType::String, dims) }
 }
@@ -93,7 +93,7 @@ fn typed(name: &str, dtype: DType, dims: &[i64]) -> TensorProto {
     TensorProto { name: name.to_owned(), dims: dims.to_vec(), data_type: dtype.code() as i32, ..TensorProto::default() }
 }
 
-/// The type of a tensor. Open dimensions have no size, but the names that `dimension` gives them.
+/// Builds the type of a tensor. Dynamic dimensions have no size, but the names that `dimension` returns.
 pub fn tensor_type(ty: &TensorType, dimension: impl Fn(usize) -> Option<String>) -> TypeProto {
     let dim = |(index, dim): (usize, &Dim)| {
         let value = match dim.known() {
@@ -107,7 +107,7 @@ pub fn tensor_type(ty: &TensorType, dimension: impl Fn(usize) -> Option<String>)
     TypeProto { value: Some(type_proto::Value::TensorType(tensor)) }
 }
 
-/// The declaration of a value.
+/// Builds the declaration of a value.
 pub fn value_info(name: &str, r#type: Option<TypeProto>) -> ValueInfoProto {
     ValueInfoProto { name: Some(name.to_owned()), r#type }
 }

@@ -1,21 +1,22 @@
-//! How to make up constants whose files are not there: what each is for, by who reads it.
+//! Recipes for random constants in place of missing files. The operators that read a constant determine its role.
 
 use crate::ir::ONNX_CONSTANT;
 use divi_dialect::{ExternalAttribute, Operation, Value, attr, op};
 use divi_onnx::{DType, Op};
-use divi_runtime::random_weights::{Element, Recipe, Role};
+use divi_runtime::random_weights::{Element, RandomConstant, Role};
 use rustc_hash::FxHashMap;
 use std::path::Path;
 
-/// What the bytes in files are for.
+/// Roles of the constants in files.
 ///
-/// The role of a constant is decided by the operators that read it, anywhere in the module, directly or through what only
-/// rearranges it. It depends on nothing else, so that a module and what a plan makes of it have the same constants.
+/// The role of a constant is determined by the operators that read it, anywhere in the module, directly or through
+/// operators that only rearrange it. It depends on nothing else, so a module and the stages of its plan have the same
+/// constants.
 #[derive(Debug, Default)]
 pub struct Recipes(FxHashMap<(String, u64, u64), Role>);
 
 impl Recipes {
-    /// What all constants of a module are for.
+    /// Determines the roles of all external constants of a module.
     pub fn of(module: Operation<'_>) -> Self {
         let mut roles = FxHashMap::default();
         module.walk(|operation| {
@@ -24,38 +25,38 @@ impl Recipes {
             }
             let value = operation.get(attr::VALUE);
             let Some(external) = value.and_then(ExternalAttribute::from_attribute) else { return };
-            let found = operation.results().into_iter().filter_map(role_of).max().unwrap_or(Role::Table);
+            let found = operation.results().into_iter().filter_map(role_of).max().unwrap_or(Role::Unknown);
             let role: &mut Role = roles.entry(extent(external)).or_insert(found);
             *role = found.max(*role);
         });
         Self(roles)
     }
 
-    /// How to make a constant. The error says why it cannot be made up.
-    pub fn find(&self, external: ExternalAttribute<'_>, dtype: DType) -> Result<Recipe, String> {
-        let role = self.0.get(&extent(external)).copied().unwrap_or(Role::Table);
+    /// Returns the recipe of a constant. The error is the reason why it cannot be generated.
+    pub fn find(&self, external: ExternalAttribute<'_>, dtype: DType) -> Result<RandomConstant, String> {
+        let role = self.0.get(&extent(external)).copied().unwrap_or(Role::Unknown);
         let element = match dtype {
             DType::F16 => Some(Element::F16),
             DType::BF16 => Some(Element::BF16),
             DType::F32 => Some(Element::F32),
             DType::F64 => Some(Element::F64),
-            // Whatever else is an integer is an index, a shape or a mask, which mean something.
-            _ if dtype.is_int() && matches!(role, Role::Quantized | Role::ZeroPoint | Role::Shift) => {
+            // Other integers are indices, shapes or masks, which must not be random.
+            _ if dtype.is_int() && matches!(role, Role::Quantized | Role::ZeroPoint | Role::Addend) => {
                 Some(Element::Int { bits: dtype.bits() as u32, signed: dtype.is_signed_int() })
             }
             _ => None,
         };
         let element = element.ok_or_else(|| {
             format!(
-                "has {dtype} elements in '{}', which is not there, and only floating-point and quantized weights can be \
-                 made up: put the file back",
+                "has {dtype} elements in '{}', which does not exist, and only floating-point and quantized weights can be \
+                 generated: restore the file",
                 external.path()
             )
         })?;
-        // A file keeps its name wherever the IR is.
+        // The name of a file does not depend on the location of the IR.
         let file = Path::new(external.path()).file_name().unwrap_or_default().to_string_lossy();
         let key = format!("{file}@{}", external.offset());
-        Ok(Recipe::new(key, element, external.length() * 8 / dtype.bits(), role))
+        Ok(RandomConstant::new(key, element, external.length() * 8 / dtype.bits(), role))
     }
 }
 
@@ -63,12 +64,12 @@ fn extent(external: ExternalAttribute<'_>) -> (String, u64, u64) {
     (external.path().to_owned(), external.offset(), external.length())
 }
 
-/// Returns what a value is for: the largest of what its readers take it for.
+/// Returns the role of a value: the maximum over its uses.
 fn role_of(value: Value<'_>) -> Option<Role> {
     value.uses().into_iter().filter_map(|(user, operand)| role_in(user, operand, value)).max()
 }
 
-/// Returns what an operator takes an operand for.
+/// Returns the role of an operand of an operator.
 fn role_in<'m>(user: Operation<'m>, operand: usize, value: Value<'m>) -> Option<Role> {
     if user.name() == op::CLUSTER {
         let body = *user.blocks().first()?;
@@ -101,7 +102,7 @@ fn role_in<'m>(user: Operation<'m>, operand: usize, value: Value<'m>) -> Option<
         (Op::Conv | Op::DeformConv, 1) => weight(shape().map(|shape| shape.iter().skip(1).product())),
         (Op::ConvTranspose, 1) => weight(shape().map(|shape| transposed_fan_in(user, &shape))),
         (Op::Conv | Op::ConvTranspose | Op::Gemm, 2) | (Op::DeformConv, 3) | (Op::LSTM | Op::GRU | Op::RNN, 3..) => {
-            Some(Role::Shift)
+            Some(Role::Addend)
         }
         (Op::LSTM | Op::GRU | Op::RNN, 1 | 2) => weight(shape().and_then(|shape| shape.last().copied())),
         (Op::Gemm, 0 | 1) => {
@@ -114,27 +115,29 @@ fn role_in<'m>(user: Operation<'m>, operand: usize, value: Value<'m>) -> Option<
         (Op::Einsum, _) => weight(shape().and_then(|shape| shape.into_iter().max())),
 
         (Op::BatchNormalization | Op::BatchNormalizationInferenceMode, 4) => Some(Role::Variance),
-        (Op::BatchNormalization | Op::BatchNormalizationInferenceMode, 3) => Some(Role::Shift),
+        (Op::BatchNormalization | Op::BatchNormalizationInferenceMode, 3) => Some(Role::Addend),
         (op, 1) if is_normalization(op) => Some(Role::Scale),
-        (op, 2) if is_normalization(op) => Some(Role::Shift),
+        (op, 2) if is_normalization(op) => Some(Role::Addend),
 
         (Op::Gather | Op::GatherElements | Op::GatherND, 0) => Some(Role::Embedding),
         (Op::PRelu, 1) => Some(Role::Slope),
         (Op::Add | Op::Sub | Op::Sum, _) => {
             let is_rooted = |result: Value<'m>| result.uses().iter().any(|(user, _)| user.op() == Some(Op::Sqrt));
-            Some(if user.results().into_iter().any(is_rooted) { Role::Variance } else { Role::Shift })
+            Some(if user.results().into_iter().any(is_rooted) { Role::Variance } else { Role::Addend })
         }
         (Op::Mul | Op::Div | Op::Pow, _) => Some(Role::Scale),
         (Op::Sqrt | Op::Log | Op::Reciprocal, _) => Some(Role::Variance),
 
-        (Op::DequantizeLinear, 0) => Some(of_results().filter(|&role| role == Role::Shift).unwrap_or(Role::Quantized)),
+        (Op::DequantizeLinear, 0) => Some(of_results().filter(|&role| role == Role::Addend).unwrap_or(Role::Quantized)),
         (Op::QuantizeLinear, 0) => of_results(),
-        (Op::DequantizeLinear | Op::QuantizeLinear, 1) => Some(Role::Step { fan_in: of_results().and_then(fan_in) }),
+        (Op::DequantizeLinear | Op::QuantizeLinear, 1) => {
+            Some(Role::QuantizationScale { fan_in: of_results().and_then(fan_in) })
+        }
         (Op::QLinearConv | Op::QLinearMatMul, 0 | 3) | (Op::ConvInteger | Op::MatMulInteger, 0 | 1) => {
             Some(Role::Quantized)
         }
-        (Op::QLinearConv | Op::QLinearMatMul, 1 | 4 | 6) => Some(Role::Step { fan_in: None }),
-        (Op::QLinearConv, 8) => Some(Role::Shift),
+        (Op::QLinearConv | Op::QLinearMatMul, 1 | 4 | 6) => Some(Role::QuantizationScale { fan_in: None }),
+        (Op::QLinearConv, 8) => Some(Role::Addend),
         (Op::DequantizeLinear | Op::QuantizeLinear, 2)
         | (Op::QLinearConv | Op::QLinearMatMul, 2 | 5 | 7)
         | (Op::ConvInteger | Op::MatMulInteger, 2 | 3) => Some(Role::ZeroPoint),
@@ -142,9 +145,9 @@ fn role_in<'m>(user: Operation<'m>, operand: usize, value: Value<'m>) -> Option<
     }
 }
 
-/// Returns true if an operator takes a scale and a shift behind its first operand.
+/// Returns true if an operator has a scale and a shift after its first operand.
 fn is_normalization(op: Op) -> bool {
-    op.exported().name().ends_with("Normalization")
+    op.onnx_op().name().ends_with("Normalization")
 }
 
 fn fan_in(role: Role) -> Option<u64> {
@@ -154,7 +157,7 @@ fn fan_in(role: Role) -> Option<u64> {
     }
 }
 
-/// How many products an element of a transposed convolution is the sum of, on average.
+/// Returns the average number of products that are summed for an element of a transposed convolution.
 fn transposed_fan_in(operation: Operation<'_>, shape: &[u64]) -> u64 {
     let group = operation.attribute("group").and_then(attr::as_integer).unwrap_or(1).max(1) as u64;
     let strides = operation.attribute("strides").and_then(attr::as_array).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Where the bytes of constants go: into the model, into a file beside it, or nowhere, if a file beside it has them.
+//! Destinations of constants: the model, a file beside it, or none if a file in the model's folder already has them.
 
 use super::{
     constants::{Key, Source},
@@ -13,46 +13,47 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-/// Constants in the file begin at multiples of this many bytes.
+/// Alignment of constants in the file, in bytes.
 const ALIGNMENT: u64 = 64;
 
-/// Random constants are made in pieces of this many bytes.
+/// Random constants are generated in chunks of this many bytes.
 const PIECE: usize = 1 << 20;
 
-/// Takes the bytes of constants.
+/// Destination of the bytes of constants.
 pub(super) struct Sink<'m> {
-    /// What large constants are written to; without it they are part of the model.
+    /// File for large constants; without it, they are stored in the model.
     side_file: Option<SideFile<'m>>,
-    /// The folder in which files with weights are referred to as they are.
+    /// Folder whose weight files are referred to instead of being copied.
     referenced: Option<PathBuf>,
 }
 
 impl<'m> Sink<'m> {
-    /// Everything becomes part of the model.
+    /// Creates a sink that stores all constants in the model.
     pub(super) fn memory() -> Self {
         Self { side_file: None, referenced: None }
     }
 
-    /// Large constants are written to a file at `path`, which is made when there is one. Models refer to it as `location`.
+    /// Creates a sink that writes large constants to a file at `path`, created on first use. Models refer to it as
+    /// `location`.
     pub(super) fn file(path: PathBuf, location: &str) -> Self {
         let file =
             SideFile { path, location: location.to_owned(), writer: None, end: 0, written: FxHashMap::default() };
         Self { side_file: Some(file), referenced: None }
     }
 
-    /// As it is, but what lies in files below `folder`, if any, is referred to there.
+    /// Makes the sink refer to files below `folder`, if given.
     pub(super) fn referring_to(self, folder: Option<PathBuf>) -> Self {
         Self { referenced: folder, ..self }
     }
 
-    /// How a model refers to a file of weights, if it is to.
+    /// Returns the location by which a model refers to a file of weights; `None` if the weights are copied.
     pub(super) fn reference(&self, path: &Path) -> Option<String> {
         let location = relative(path, self.referenced.as_ref()?);
         let is_inside = location.components().all(|component| matches!(component, Component::Normal(_)));
         location.to_str().filter(|_| is_inside).map(str::to_owned)
     }
 
-    /// The initializer for a constant that is too large to be part of the model, if that can be avoided.
+    /// Returns the initializer of a large constant, which is written to the side file if there is one.
     pub(super) fn put(
         &mut self,
         name: &str,
@@ -75,7 +76,7 @@ impl<'m> Sink<'m> {
         Ok(proto::external_tensor(name, dtype, dims, &file.location, extent))
     }
 
-    /// Completes the file; says how many bytes it has.
+    /// Completes the file and returns its size in bytes.
     pub(super) fn finish(self) -> io::Result<u64> {
         let Some(SideFile { writer: Some(mut writer), end, .. }) = self.side_file else { return Ok(0) };
         writer.flush()?;
@@ -83,13 +84,13 @@ impl<'m> Sink<'m> {
     }
 }
 
-/// A file with constants, each written once.
+/// File of constants, each written once.
 struct SideFile<'m> {
     path: PathBuf,
     location: String,
     writer: Option<BufWriter<File>>,
     end: u64,
-    /// Where constants are: offset and length.
+    /// Offset and length of each constant.
     written: FxHashMap<Key<'m>, (u64, u64)>,
 }
 
@@ -108,7 +109,7 @@ impl<'m> SideFile<'m> {
     }
 }
 
-/// Writes a constant; says how many bytes it has.
+/// Writes a constant and returns its size in bytes.
 fn write(writer: &mut impl Write, source: &Source<'_>) -> io::Result<u64> {
     match source {
         Source::Bytes(bytes) => {

@@ -1,4 +1,4 @@
-//! A plan as models: one a stage, and how they are run.
+//! Exports a plan: one model for each stage, and the steps that run them.
 
 use super::{
     constants::Constants,
@@ -17,18 +17,18 @@ use rustc_hash::FxHashMap;
 use serde_json::{Map, Value as Json, json};
 use std::{fs, path::Path};
 
-/// The folder with the models.
+/// Folder of the models.
 pub(super) const MODELS: &str = "stages";
-/// The file with their weights, in that folder.
+/// File with their weights, in that folder.
 pub(super) const WEIGHTS: &str = "weights.bin";
-/// How the models are run.
+/// File that describes the execution of the models.
 pub(super) const DESCRIPTION: &str = "stages.json";
-/// What drivers put beside it.
+/// File that drivers add to the folder.
 const PLAN: &str = "plan.json";
 const FORMAT: &str = "divi-stages/1";
 
-/// Checks that everything in a folder was written by [`super::write_stages`], so that other stages may replace it. The error says
-/// what was not.
+/// Checks that everything in a folder was written by [`super::write_stages`], so that other stages may replace it. The
+/// error names a file that was not.
 pub(super) fn check_replaceable(folder: &Path) -> Result<(), String> {
     let text = fs::read(folder.join(DESCRIPTION)).unwrap_or_default();
     let description: Json = serde_json::from_slice(&text).unwrap_or_default();
@@ -40,7 +40,7 @@ pub(super) fn check_replaceable(folder: &Path) -> Result<(), String> {
     divi_files::check_listed(folder, models.chain([DESCRIPTION, PLAN, &weights]))
 }
 
-/// The models of a plan and the steps of its entry function.
+/// Models of a plan, and the steps of its entry function.
 pub(super) struct Stages {
     stages: Vec<Stage>,
     inputs: Vec<Json>,
@@ -101,7 +101,7 @@ impl Stages {
         Ok(Self { stages: walk.stages, inputs, outputs, steps: walk.steps })
     }
 
-    /// The models, each with the name of its file.
+    /// Returns the models, each with the name of its file.
     pub(super) fn models(&self) -> impl Iterator<Item = (&str, &ModelProto)> {
         self.stages.iter().map(|stage| (stage.file.as_str(), &stage.exported.model))
     }
@@ -117,7 +117,7 @@ impl Stages {
             })
         });
         let stages: Vec<_> = stages.collect();
-        // A line an entry: a plan has hundreds, and people look at them.
+        // One entry per line, for readability: a plan has hundreds.
         let list = |values: &[Json]| {
             let lines: Vec<_> = values.iter().map(|value| format!("    {value}")).collect();
             if lines.is_empty() { "[]".to_owned() } else { format!("[\n{}\n  ]", lines.join(",\n")) }
@@ -132,7 +132,7 @@ impl Stages {
     }
 }
 
-/// A value's name and type.
+/// Returns name and type of a value.
 fn described(name: &str, value: Value<'_>) -> Json {
     let mut fields = Map::new();
     fields.insert("name".into(), name.into());
@@ -157,23 +157,23 @@ fn host(module: Operation<'_>) -> &str {
     host.and_then(|device| device.symbol_name()).unwrap_or_default()
 }
 
-/// The value that transfers have moved.
+/// Returns the value that a chain of transfers copies.
 fn moved(mut value: Value<'_>) -> Value<'_> {
-    while let Some(transfer) = value.definer().filter(|&definer| definer.name() == op::TRANSFER) {
+    while let Some(transfer) = value.defining_op().filter(|&definer| definer.name() == op::TRANSFER) {
         value = transfer.operands()[0];
     }
     value
 }
 
-/// The walk over the entry function.
+/// State of the walk over the entry function.
 struct Walk<'a, 'm> {
     functions: FxHashMap<&'m str, Operation<'m>>,
     constants: &'a mut Constants<'m>,
     names: Names,
     files: Names,
-    /// What values are called in the steps.
+    /// Names of values in the steps.
     values: FxHashMap<Value<'m>, String>,
-    /// Names of the values that are returned.
+    /// Names of returned values.
     returned: FxHashMap<Value<'m>, String>,
     stages: Vec<Stage>,
     steps: Vec<Json>,
@@ -239,7 +239,7 @@ impl<'m> Walk<'_, 'm> {
         Ok(step)
     }
 
-    /// What the entry function itself has constants for, as outputs that nothing computes: a model that gives them.
+    /// Adds a stage for the constants of the entry function, which are outputs that no step computes.
     fn constants_stage(
         &mut self,
         function: Operation<'m>,
@@ -261,10 +261,11 @@ impl<'m> Walk<'_, 'm> {
         Ok(())
     }
 
-    /// The model of a function that is launched for the first time. Values keep the names they have outside.
+    /// Builds the model of a function that is launched for the first time. Values keep their names in the entry
+    /// function.
     fn stage(&mut self, launch: Operation<'m>, callee: &str, device: &str) -> Result<Stage, Failure> {
         let Some(&function) = self.functions.get(callee) else {
-            error(launch, &format!("{} launches @{callee}, which is not there", describe(launch)));
+            error(launch, &format!("{} launches @{callee}, which is not defined", describe(launch)));
             return Err(Failure);
         };
         let inputs = launch.operands().into_iter().map(|value| self.values.get(&moved(value)).cloned());
@@ -297,7 +298,7 @@ impl<'m> Walk<'_, 'm> {
     }
 }
 
-/// A name that every file system has.
+/// Replaces characters that some file systems do not allow.
 fn plain(name: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
     name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect()

@@ -1,15 +1,16 @@
-//! How operations hang together: clusters seen through, and the subgraphs of control flow.
+//! Structure of functions: definitions seen through clusters, and the subgraphs of control flow.
 
 use crate::tasks::outer_value;
 use divi_dialect::{Block, Operation, Region, Value, op};
 use divi_onnx::{Op, operators::Family};
 
-/// Returns the value that stands behind those of clusters: inside for their results, outside for their arguments.
+/// Returns the definition of a value across cluster boundaries: from results to the yielded values, from arguments to
+/// the operands.
 pub(super) fn source(mut value: Value<'_>) -> Value<'_> {
     loop {
         value = outer_value(value);
-        let yielded = value.definer().filter(|definer| definer.name() == op::CLUSTER).and_then(|cluster| {
-            // A cluster's body ends in a yield of one value a result.
+        let yielded = value.defining_op().filter(|definer| definer.name() == op::CLUSTER).and_then(|cluster| {
+            // A cluster's body ends in a yield with one value per result.
             let body = *cluster.blocks().first()?;
             Some(body.terminator()?.operand(value.result_number()?))
         });

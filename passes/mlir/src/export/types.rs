@@ -1,4 +1,4 @@
-//! Types of values, as models declare them.
+//! Converts types of values to ONNX.
 
 use super::proto::tensor_type;
 use crate::import::proto::{TypeProto, type_proto};
@@ -6,8 +6,8 @@ use divi_dialect::{Value, contained_type, tensor_type_of};
 use divi_onnx::DType;
 use melior::ir::Type;
 
-/// Returns what a model declares of a value; `None` for types that ONNX does not have. `dimensions` are the names of those that are
-/// open, as `onnx.dim_params` has them: `0:batch,2:length`.
+/// Returns the type that a model declares for a value; `None` for types that ONNX does not have. `dimensions` are the
+/// names of dynamic dimensions, in the form of `onnx.dim_params`: `0:batch,2:length`.
 pub(super) fn declared(value: Value<'_>, dimensions: &str) -> Option<TypeProto> {
     convert(value.r#type(), dimensions)
 }
@@ -21,7 +21,7 @@ fn convert(ty: Type<'_>, dimensions: &str) -> Option<TypeProto> {
         return Some(tensor_type(&ty, named));
     }
     let element = Some(convert(contained_type(ty)?, "")?.into());
-    // MLIR's types have names, and only two of the dialect's contain others.
+    // Only two types of the dialect contain others; the C API identifies types by their text only.
     let value = match ty.to_string().starts_with("!onnx.Seq") {
         true => type_proto::Value::SequenceType(type_proto::Sequence { elem_type: element }.into()),
         false => type_proto::Value::OptionalType(type_proto::Optional { elem_type: element }.into()),
@@ -29,7 +29,7 @@ fn convert(ty: Type<'_>, dimensions: &str) -> Option<TypeProto> {
     Some(TypeProto { value: Some(value) })
 }
 
-/// Returns the element type of a tensor, or of the tensors that a container has.
+/// Returns the element type of a tensor, or of the tensors in a container.
 pub(super) fn element_type(value: Value<'_>) -> Option<DType> {
     let mut ty = value.r#type();
     loop {

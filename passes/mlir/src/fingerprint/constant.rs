@@ -1,4 +1,4 @@
-//! Attributes and types by what they are, however they are printed.
+//! Hashes attributes and types independent of printing options.
 
 use super::Hash;
 use divi_dialect::{ExternalAttribute, attr, elements_of, print_type};
@@ -7,11 +7,11 @@ use rustc_hash::FxHashMap;
 use sha2::{Digest, Sha256};
 use std::path::Path;
 
-/// The attributes that have been hashed: one is unique in its context, and large ones are shared.
+/// Hashes of attributes. Attributes are uniqued in a context, and large ones are shared.
 #[derive(Default)]
 pub(super) struct Attributes<'m> {
     known: FxHashMap<Attribute<'m>, Hash>,
-    /// True if one had elements that are not there.
+    /// True if an attribute had elided elements.
     pub(super) is_elided: bool,
 }
 
@@ -21,7 +21,7 @@ impl<'m> Attributes<'m> {
             return known;
         }
         let mut hash = Sha256::new();
-        // Options for printing change the text of elements, so they are not taken from it.
+        // Printing options change the text of elements, so it is not used.
         if let Some(elements) = attr::as_array(attribute) {
             hash.update("array");
             elements.into_iter().for_each(|element| hash.update(self.hash(element)));
@@ -33,14 +33,14 @@ impl<'m> Attributes<'m> {
                 hash.update(self.hash(value));
             }
         } else if let Some(external) = ExternalAttribute::from_attribute(attribute) {
-            // The folder depends on where the IR is.
+            // The folder depends on the location of the IR.
             let file = Path::new(external.path()).file_name().unwrap_or_default();
             hash.update("external");
-            hash.update(printed_type(attr::of_type(attribute)));
+            hash.update(printed_type(attr::type_of(attribute)));
             hash.update(format!("{file:?} {} {}", external.offset(), external.length()));
         } else if attr::is_resource(attribute) || is_many(attribute) {
             hash.update("elements");
-            hash.update(printed_type(attr::of_type(attribute)));
+            hash.update(printed_type(attr::type_of(attribute)));
             match elements_of(attribute, u64::MAX) {
                 Some(elements) => hash.update(elements.bytes()),
                 None if attr::is_resource(attribute) => self.is_elided = true,
@@ -55,19 +55,19 @@ impl<'m> Attributes<'m> {
     }
 }
 
-/// Returns true if an attribute has elements that are not all the same: the text of the others is short.
+/// Returns true for dense elements that are not a splat. The text of a splat is short.
 fn is_many(attribute: Attribute<'_>) -> bool {
     attr::is_dense(attribute) && !attr::is_splat(attribute)
 }
 
-/// Hashes an attribute's text as it is printed.
+/// Hashes the textual form of an attribute.
 fn printed(attribute: Attribute<'_>) -> Hash {
     let mut hash = Sha256::new();
     attr::print(attribute, &mut |text| hash.update(text));
     hash.finalize().into()
 }
 
-/// Hashes a type's text as it is printed.
+/// Hashes the textual form of a type.
 pub(super) fn printed_type(r#type: Type<'_>) -> Hash {
     let mut hash = Sha256::new();
     print_type(r#type, &mut |text| hash.update(text));

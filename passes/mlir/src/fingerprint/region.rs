@@ -1,12 +1,13 @@
-//! Operators that have bodies of their own: branches and loops.
+//! Hashes regions: branches and loops.
 
-use super::{Hasher, Looking};
+use super::{Hasher, LaunchMode};
 use divi_dialect::{Block, Operation, blocks_in_order};
 use rustc_hash::FxHashMap;
 use sha2::{Digest, Sha256};
 
 impl<'m> Hasher<'m> {
-    /// What is in an operator's regions, with what they read from outside. Blocks are known by where they are.
+    /// Hashes an operator's regions, including the values that they read from outside. Blocks are identified by
+    /// position.
     pub(super) fn regions(&mut self, operation: Operation<'m>, hash: &mut Sha256) {
         let blocks = blocks_in_order(operation);
         if blocks.is_empty() {
@@ -14,7 +15,7 @@ impl<'m> Hasher<'m> {
         }
         let places = places(operation);
         self.depth += 1;
-        let around = std::mem::take(&mut self.operators);
+        let outer = std::mem::take(&mut self.operators);
         for block in blocks {
             let place = &places[&block];
             for (i, argument) in block.arguments().into_iter().enumerate() {
@@ -23,23 +24,23 @@ impl<'m> Hasher<'m> {
                 hash.update(value);
                 self.values.insert(argument, value);
             }
-            self.body(block, Looking::AtLaunches);
+            self.body(block, LaunchMode::Opaque);
             if let Some(end) = block.terminator() {
-                let given = self.operands(end);
-                let what = self.what(end, &given);
+                let operands = self.operands(end);
+                let what = self.what(end, &operands);
                 hash.update(place);
                 hash.update(what);
                 end.successors().into_iter().for_each(|next| hash.update(&places[&next]));
             }
         }
         self.depth -= 1;
-        let mut inside = std::mem::replace(&mut self.operators, around);
+        let mut inside = std::mem::replace(&mut self.operators, outer);
         inside.sort_unstable();
         inside.iter().for_each(|operator| hash.update(operator));
     }
 }
 
-/// The name of each block: its region, and its position there.
+/// Returns an identifier of each block: its region, and its position there.
 fn places(operation: Operation<'_>) -> FxHashMap<Block<'_>, String> {
     let mut places = FxHashMap::default();
     for (number, region) in operation.regions().into_iter().enumerate() {

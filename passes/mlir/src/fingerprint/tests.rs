@@ -5,7 +5,7 @@ use divi_dialect::Operation;
 use melior::ir::Module;
 use std::fmt::Write;
 
-/// The fingerprint of a module's main function.
+/// Returns the fingerprint of a module's main function.
 fn of(text: &str) -> Option<String> {
     let context = new_context();
     context.set_allow_unregistered_dialects(true);
@@ -30,18 +30,18 @@ const ABS: &str = r#"%1 = "onnx.Abs"(%y) : (tensor<4xf32>) -> tensor<4xf32>"#;
 const SUB: &str = r#"%2 = "onnx.Sub"(%0, %1) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>"#;
 
 #[test]
-fn order_names_and_costs_do_not_count() {
+fn order_names_and_costs_are_not_included() {
     let model = of(&body("%2", &[RELU, ABS, SUB]));
     assert_eq!(model.as_ref().map(String::len), Some(16));
     assert_eq!(model, of(&body("%2", &[ABS, RELU, SUB])));
     let named = r#"%0 = "onnx.Relu"(%x) {onnx_node_name = "r", divi.flops = 4 : i64, divi.start = 1.0 : f64} : (tensor<4xf32>) -> tensor<4xf32>"#;
     assert_eq!(model, of(&body("%2", &[named, ABS, SUB])));
     let more = r#"%w = onnx.Constant dense<1.0> : tensor<4xf32>"#;
-    assert_eq!(model, of(&body("%2", &[RELU, more, ABS, SUB])), "a constant that nobody reads is no work");
+    assert_eq!(model, of(&body("%2", &[RELU, more, ABS, SUB])), "unused constants are not included");
 }
 
 #[test]
-fn clusters_stages_and_transfers_are_looked_through() {
+fn clusters_stages_and_transfers_are_transparent() {
     let model = of(&body("%2", &[RELU, ABS, SUB]));
     let cluster = r#"%0, %1 = divi.cluster "pair"(%x, %y : tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
       ^bb0(%a: tensor<4xf32>, %b: tensor<4xf32>):
@@ -76,7 +76,7 @@ fn clusters_stages_and_transfers_are_looked_through() {
 }
 
 #[test]
-fn what_changes_the_outcome_is_noticed() {
+fn changes_of_the_computation_change_the_fingerprint() {
     let swapped = r#"%2 = "onnx.Sub"(%1, %0) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>"#;
     let other = r#"%0 = "onnx.Neg"(%x) : (tensor<4xf32>) -> tensor<4xf32>"#;
     let argument = r#"%0 = "onnx.Relu"(%y) : (tensor<4xf32>) -> tensor<4xf32>"#;
@@ -92,7 +92,7 @@ fn what_changes_the_outcome_is_noticed() {
         of(&body("%2", &[&leaky("0.2"), ABS, SUB])),
         of(&body("%0, %1", &[RELU, ABS])),
         of(&body("%1, %0", &[RELU, ABS])),
-        // The same results, with work that nobody reads.
+        // The same results, with dead operators.
         of(&body("%0, %1", &[RELU, ABS, SUB])),
         of(&body("%0, %1", &[RELU, ABS, SUB, &SUB.replace("%2", "%3")])),
     ];
@@ -100,7 +100,7 @@ fn what_changes_the_outcome_is_noticed() {
 }
 
 #[test]
-fn constants_count_by_their_elements() {
+fn constants_are_identified_by_their_elements() {
     let with = |value: &str| {
         let constant = format!("%w = onnx.Constant {value} : tensor<4xf32>");
         of(&body("%0", &[&constant, r#"%0 = "onnx.Add"(%x, %w) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>"#]))
@@ -115,12 +115,16 @@ fn constants_count_by_their_elements() {
         with(r#"#divi.external<"a/other.bin", offset = 0, length = 16>"#),
     ];
     all_different(&all);
-    assert_eq!(all[4], with(r#"#divi.external<"b/weights.bin", offset = 0, length = 16>"#), "the IR may be elsewhere");
+    assert_eq!(
+        all[4],
+        with(r#"#divi.external<"b/weights.bin", offset = 0, length = 16>"#),
+        "the folder does not matter"
+    );
     assert_eq!(with("dense_resource<__elided__>"), None);
 }
 
 #[test]
-fn branches_count_with_what_they_read_from_outside() {
+fn branches_include_values_from_outside() {
     let branch = |then: &str, read: &str| {
         let text = format!(
             r#"%2 = "onnx.If"(%c) ({{
@@ -138,7 +142,7 @@ fn branches_count_with_what_they_read_from_outside() {
 }
 
 #[test]
-fn random_and_unknown_operators_are_known_by_name() {
+fn random_and_unknown_operators_include_their_names() {
     let random = |name: &str| {
         let text = format!(
             r#"%0 = "onnx.RandomNormalLike"(%x) {{onnx_node_name = "{name}"}} : (tensor<4xf32>) -> tensor<4xf32>"#
@@ -154,13 +158,13 @@ fn random_and_unknown_operators_are_known_by_name() {
 }
 
 #[test]
-fn a_long_chain_is_hashed_in_one_go() {
+fn long_chain_is_hashed_in_linear_time() {
     let chain = |last: &str| {
         let mut text = "%0 = \"onnx.Relu\"(%x) : (tensor<4xf32>) -> tensor<4xf32>".to_owned();
         for i in 1..100_000 {
             let op = if i == 99_999 { last } else { "Add" };
             let before = if i > 1 { i - 2 } else { 0 };
-            // Twice what was before: a hash that went down each path would never end.
+            // Two uses of each value: hashing along every path would take exponential time.
             write!(
                 text,
                 "\n%{i} = \"onnx.{op}\"(%{}, %{before}) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>",

@@ -1,19 +1,21 @@
-//! Which operators become one task.
+//! Selects the operators that become one task.
 //!
-//! Operators and idioms (*units*) are visited in order. Each joins the cluster that computes one of its operands, if it is
-//! that cluster's only reader and the cluster's grammar goes on with it, or starts a cluster of its own.
+//! Operators and idioms (*units*) are visited in order. A unit joins the cluster that computes one of its operands, if
+//! it is the only reader of that cluster and the cluster's grammar accepts it; otherwise it starts a cluster of its
+//! own.
 //!
-//! What others see of a cluster is therefore its last operator's results alone. So it is convex: a path that left it
-//! would start at its last operator and, on its way back in, lead to that operator again.
+//! Only the results of a cluster's last operator are therefore used outside. So the cluster is convex: a path that
+//! leaves it starts at its last operator, and could only re-enter it through a cycle.
 //!
-//! An operand that joins late may not delay the start: its level, the longest path to it in tasks, is at most that of what
-//! the cluster reads already. So the level of a cluster is known when it starts, and never changes.
+//! Further operands of a unit that joins must not delay the start: their level, the longest path to them in tasks, is
+//! at most that of the operands that the cluster has. So the level of a cluster is known when it starts, and never
+//! changes.
 
 use super::{
     Level, Options,
     grammar::Stage,
     graph::{Decisions, Graph, NodeId, ValueId},
-    idiom::{self, Idiom, Meaning, Search},
+    idiom::{self, Idiom, Pattern, Search},
     kind::step_name,
     role::{Anchor, Role},
 };
@@ -21,17 +23,18 @@ use super::{
 pub(super) type UnitId = usize;
 type ClusterId = usize;
 
-/// An operator or an idiom.
+/// Operator or idiom.
 pub(super) struct Unit {
-    /// In order.
+    /// In topological order.
     pub(super) nodes: Vec<NodeId>,
     pub(super) role: UnitRole,
 }
 
+/// Role of a unit in the grammar of clusters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum UnitRole {
     Single(Role),
-    Idiom(Meaning),
+    Idiom(Pattern),
 }
 
 impl Unit {
@@ -40,7 +43,7 @@ impl Unit {
     }
 }
 
-/// What a cluster is about, and so what may join it.
+/// Family of a cluster, which determines the units that may join it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Family {
     Opaque,
@@ -53,33 +56,34 @@ pub(super) enum Family {
     Normalization,
 }
 
+/// Cluster under construction.
 pub(super) struct Cluster<'m> {
     pub(super) units: Vec<UnitId>,
     pub(super) family: Family,
     pub(super) stage: Stage,
-    /// What its kind is made of.
+    /// Parts of the name of its kind.
     pub(super) steps: Vec<String>,
-    /// What its last operator computes; `None` if that are several values.
+    /// Value that its last operator computes; `None` if there are several.
     out: Option<ValueId>,
-    /// The longest path to what it reads, in tasks.
+    /// Level of its operands: longest path to them, in tasks.
     start_level: u32,
-    /// It has views alone, also if it was there before.
+    /// True if it has only views, also if it existed before.
     is_free: bool,
     decisions: Decisions<'m>,
-    /// Operators that are no views.
+    /// Number of operators that are not views.
     work: usize,
-    /// A view has changed the shape since the first operator.
+    /// True if a view has changed the shape since the first operator.
     pub(super) reshaped: bool,
 }
 
 impl Cluster<'_> {
-    /// The longest path to what it computes; views take no time.
+    /// Returns the level of its results; views take no time.
     fn level(&self) -> u32 {
         self.start_level + u32::from(!self.is_free)
     }
 }
 
-/// Operators, in order, that are to become a `divi.cluster`.
+/// Operators, in order, that will become a `divi.cluster`.
 pub(super) struct Task<'m> {
     pub(super) kind: String,
     pub(super) family: Family,
@@ -87,7 +91,7 @@ pub(super) struct Task<'m> {
     pub(super) decisions: Decisions<'m>,
 }
 
-/// Returns the clusters of a graph that have more than one operator, by their last one.
+/// Returns the clusters of a graph that have more than one operator, ordered by their last one.
 pub(super) fn clusters<'m>(graph: &'m Graph<'m>, options: &'m Options) -> Vec<Task<'m>> {
     let search = Search {
         normalizations: options.level == Level::Full,
@@ -110,27 +114,28 @@ pub(super) fn clusters<'m>(graph: &'m Graph<'m>, options: &'m Options) -> Vec<Ta
     fusion.tasks()
 }
 
-/// Every node in one unit; units by their last node, which is an order in which data flow.
+/// Returns units that partition the nodes, ordered by their last node, which is a topological order.
 fn units(graph: &Graph<'_>, idioms: Vec<Idiom>) -> Vec<Unit> {
     let mut at_root: Vec<Option<Unit>> = (0..graph.nodes.len())
         .map(|node| Some(Unit { nodes: vec![node], role: UnitRole::Single(graph.nodes[node].role) }))
         .collect();
-    for Idiom { nodes, meaning } in idioms {
+    for Idiom { nodes, pattern } in idioms {
         for &node in &nodes {
             at_root[node] = None;
         }
         let root = nodes[nodes.len() - 1];
-        at_root[root] = Some(Unit { nodes, role: UnitRole::Idiom(meaning) });
+        at_root[root] = Some(Unit { nodes, role: UnitRole::Idiom(pattern) });
     }
     at_root.into_iter().flatten().collect()
 }
 
+/// State of the fusion of one block.
 pub(super) struct Fusion<'m> {
     pub(super) graph: &'m Graph<'m>,
     options: &'m Options,
     pub(super) units: Vec<Unit>,
     unit_of: Vec<UnitId>,
-    /// By unit; as long as the units that have been visited are many.
+    /// Cluster of each unit that has been visited.
     cluster_of: Vec<ClusterId>,
     clusters: Vec<Cluster<'m>>,
 }
@@ -141,7 +146,7 @@ impl<'m> Fusion<'m> {
             return self.visit_view(unit);
         }
         let mut candidates = self.operands(unit);
-        // Of two branches that come together, the heavier takes what follows.
+        // If two branches join, the one with an anchor takes the epilogue.
         let is_anchor = |value: &ValueId| {
             self.cluster_before(*value).is_some_and(|id| matches!(self.clusters[id].family, Family::Anchor(_)))
         };
@@ -154,7 +159,7 @@ impl<'m> Fusion<'m> {
         self.start(unit);
     }
 
-    /// A view goes with what it is a view of. If that is no cluster yet, it waits for what reads it.
+    /// Adds a view to the cluster of its operand. If that cluster takes none, the view waits for its reader.
     fn visit_view(&mut self, unit: UnitId) {
         let node = self.units[unit].root();
         let (operand, result) = (self.graph.nodes[node].operands[0], self.graph.nodes[node].results[0]);
@@ -187,12 +192,12 @@ impl<'m> Fusion<'m> {
             UnitRole::Single(Role::BatchNorm) => Family::BatchNorm,
             UnitRole::Single(Role::Activation | Role::Elementwise) => Family::Elementwise,
             UnitRole::Single(Role::Softmax) => Family::Softmax,
-            UnitRole::Idiom(Meaning::Activation(_) | Meaning::Chain) => Family::Elementwise,
-            UnitRole::Idiom(Meaning::Normalization(_)) => Family::Normalization,
+            UnitRole::Idiom(Pattern::Activation(_) | Pattern::Chain) => Family::Elementwise,
+            UnitRole::Idiom(Pattern::Normalization(_)) => Family::Normalization,
         };
         let step = match *role {
-            UnitRole::Idiom(Meaning::Activation(name) | Meaning::Normalization(name)) => name.to_owned(),
-            UnitRole::Idiom(Meaning::Chain) => String::new(),
+            UnitRole::Idiom(Pattern::Activation(name) | Pattern::Normalization(name)) => name.to_owned(),
+            UnitRole::Idiom(Pattern::Chain) => String::new(),
             UnitRole::Single(_) => match family {
                 Family::Elementwise => self.softmax_prologue(unit).unwrap_or_default().to_owned(),
                 _ => step_name(&self.graph.nodes[root]),
@@ -241,7 +246,7 @@ impl<'m> Fusion<'m> {
         self.take_views_before(unit, id);
     }
 
-    /// Views that nobody but this unit reads, and that are part of no other cluster.
+    /// Adds the views that only this unit reads, and that are not part of another cluster.
     fn take_views_before(&mut self, unit: UnitId, id: ClusterId) {
         for value in self.operands(unit) {
             if let Some(views) = self.cluster_ending_in(value, unit)
@@ -262,7 +267,7 @@ impl<'m> Fusion<'m> {
         self.clusters[to].units.extend(units);
     }
 
-    /// The views that no cluster has taken, to operators that only ever take views.
+    /// Adds the remaining views to operators that can be fused only with views.
     fn place_views(&mut self) {
         if self.options.level == Level::Conv {
             return;
@@ -295,7 +300,8 @@ impl<'m> Fusion<'m> {
         }
     }
 
-    /// The cluster that `value` comes from, the step that a unit would be in it, and where its grammar is then.
+    /// Returns the cluster that `value` comes from, the step that a unit would be in it, and the stage of its grammar
+    /// after the step.
     fn next_step(&self, unit: UnitId, value: ValueId) -> Option<(ClusterId, String, Stage)> {
         let id = self.cluster_ending_in(value, unit)?;
         let cluster = &self.clusters[id];
@@ -312,14 +318,14 @@ impl<'m> Fusion<'m> {
             Family::Anchor(anchor) => self.epilogue(unit, value, cluster, Some(anchor))?,
             Family::BatchNorm => self.epilogue(unit, value, cluster, None)?,
             Family::Elementwise => (self.elementwise(unit, value, cluster)?, cluster.stage),
-            // What was widened for it is narrowed again.
+            // A Cast back to the narrower type, after a Cast before the Softmax.
             Family::Softmax if self.is_cast(unit) => (String::new(), cluster.stage),
             _ => return None,
         };
         Some((id, step, stage))
     }
 
-    /// The values that a unit reads and does not compute, constants excepted; each once, in order.
+    /// Returns the values that a unit reads and does not compute, without constants; each once, in order.
     fn operands(&self, unit: UnitId) -> Vec<ValueId> {
         let nodes = &self.units[unit].nodes;
         let mut operands = vec![];
@@ -336,18 +342,18 @@ impl<'m> Fusion<'m> {
         self.units[unit].nodes.iter().filter(|&&node| self.graph.nodes[node].role != Role::View).count()
     }
 
-    /// The longest path to a value, in tasks.
+    /// Returns the longest path to a value, in tasks.
     fn level(&self, value: ValueId) -> u32 {
         self.cluster_before(value).map_or(0, |id| self.clusters[id].level())
     }
 
-    /// The cluster that computes a value, if that has been visited.
+    /// Returns the cluster that computes a value, if it has been visited.
     fn cluster_before(&self, value: ValueId) -> Option<ClusterId> {
         let unit = self.unit_of[self.graph.producer(value)?];
         self.cluster_of.get(unit).copied()
     }
 
-    /// The cluster whose last value this is, if `reader` alone reads it.
+    /// Returns the cluster whose last value this is, if only `reader` reads it.
     fn cluster_ending_in(&self, value: ValueId, reader: UnitId) -> Option<ClusterId> {
         let id = self.cluster_before(value)?;
         (self.clusters[id].out == Some(value) && self.only_reader(value) == Some(reader)).then_some(id)
@@ -360,8 +366,8 @@ impl<'m> Fusion<'m> {
         alone.then_some(unit)
     }
 
-    /// Returns what is decided of a cluster and a unit together; `None` if that contradicts itself, or extends a decision to work
-    /// that it was not made for. Views are no work.
+    /// Returns the common decisions of a cluster and a unit; `None` if they differ, or if a decision would be extended
+    /// to other work. Views do not count as work.
     fn agree(&self, id: ClusterId, unit: UnitId) -> Option<Decisions<'m>> {
         let unit = &self.units[unit];
         let is_view = unit.role == UnitRole::Single(Role::View);

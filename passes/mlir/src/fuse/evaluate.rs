@@ -1,7 +1,7 @@
-//! What a few operators compute together, found by computing it.
+//! Recognizes the function that a few operators compute by evaluating it at sample points.
 //!
-//! Exporters spell functions out in many ways: `x * 0.5 * (1 + erf(x / √2))`, `0.5 * (x * (erf(x * 0.7071) + 1))`, … All
-//! have the same values, so values at some points tell which function it is.
+//! Exporters decompose functions in many ways: `x * 0.5 * (1 + erf(x / √2))`, `0.5 * (x * (erf(x * 0.7071) + 1))`, …
+//! All have the same values, so the values at a few points identify the function.
 
 use super::graph::{Graph, NodeId, Source, ValueId};
 use divi_dialect::attr;
@@ -10,13 +10,13 @@ use std::sync::LazyLock;
 
 const POINTS: usize = 12;
 
-/// Points on both sides of all bends and in the tails of the functions below.
+/// Points on both sides of all kinks, and in the tails of the functions below.
 const ACTIVATION_POINTS: [f64; POINTS] = [-7.5, -4.2, -2.7, -1.6, -0.6, -0.1, 0.3, 0.9, 1.8, 2.9, 4.4, 8.1];
 
-/// A vector to normalize, so large that the small number that is added to its variance does not matter.
+/// A vector to normalize, with a variance so large that the epsilon added to it does not matter.
 const NORM_POINTS: [f64; POINTS] = [120., -75., 33., 210., -160., 14., -98., 61., 155., -20., 87., -240.];
 
-/// A value at all points, or one number for all of them: what a reduction leaves, or a constant.
+/// A value at all points, or a single number: the result of a reduction, or a constant.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Sample {
     Each([f64; POINTS]),
@@ -42,7 +42,7 @@ impl Sample {
 
 type Function = fn(f64) -> f64;
 
-/// Activations that have a name, with their values at the points above.
+/// Activations with a name, and their values at the points above.
 static ACTIVATIONS: LazyLock<Vec<(&str, [f64; POINTS])>> = LazyLock::new(|| {
     let functions: [(&str, Function); _] = [
         ("gelu", |x| 0.5 * x * (1.0 + erf(x * std::f64::consts::FRAC_1_SQRT_2))),
@@ -65,13 +65,13 @@ static ACTIVATIONS: LazyLock<Vec<(&str, [f64; POINTS])>> = LazyLock::new(|| {
     functions.map(|(name, f)| (name, ACTIVATION_POINTS.map(f))).to_vec()
 });
 
-/// Returns true if an operator is more than arithmetic. Every activation has one that is.
+/// Returns true if an operator is nonlinear, beyond arithmetic. Every activation has one.
 pub(super) fn bends(op: Op) -> bool {
     matches!(op, Op::Clip | Op::HardSigmoid | Op::Max | Op::Min)
         || unary(op).is_some_and(|_| !matches!(op, Op::Neg | Op::Sqrt))
 }
 
-/// The activation that nodes compute of `input` together; `None` if it is none that has a name.
+/// Returns the name of the activation of `input` that nodes compute together, if it has one.
 pub(super) fn activation(graph: &Graph<'_>, nodes: &[NodeId], input: ValueId) -> Option<&'static str> {
     let Sample::Each(values) = evaluate(graph, nodes, input, ACTIVATION_POINTS)? else { return None };
     let tolerance = tolerance(graph, nodes);
@@ -81,14 +81,14 @@ pub(super) fn activation(graph: &Graph<'_>, nodes: &[NodeId], input: ValueId) ->
     ACTIVATIONS.iter().find(|(_, expected)| agrees(expected)).map(|&(name, _)| name)
 }
 
-/// The normalization that nodes compute of `input` together, without its scale and shift.
+/// Returns the name of the normalization of `input` that nodes compute together, without scale and shift.
 pub(super) fn normalization(graph: &Graph<'_>, nodes: &[NodeId], input: ValueId) -> Option<&'static str> {
     let Sample::Each(values) = evaluate(graph, nodes, input, NORM_POINTS)? else { return None };
     let mean_of = |values: [f64; POINTS]| values.iter().sum::<f64>() / POINTS as f64;
-    let agrees = |centre: f64| {
-        let centred = NORM_POINTS.map(|x| x - centre);
-        let deviation = mean_of(centred.map(|x| x * x)).sqrt();
-        centred.iter().zip(values).all(|(x, y)| (x / deviation - y).abs() <= 1e-3)
+    let agrees = |center: f64| {
+        let centered = NORM_POINTS.map(|x| x - center);
+        let deviation = mean_of(centered.map(|x| x * x)).sqrt();
+        centered.iter().zip(values).all(|(x, y)| (x / deviation - y).abs() <= 1e-3)
     };
     if agrees(mean_of(NORM_POINTS)) {
         return Some("layer_norm");
@@ -96,7 +96,7 @@ pub(super) fn normalization(graph: &Graph<'_>, nodes: &[NodeId], input: ValueId)
     agrees(0.0).then_some("rms_norm")
 }
 
-/// Returns how far constants of a type may take a function from what it stands for; less than functions are from one another.
+/// Returns the deviation that rounded constants may cause, which is less than the distance between two functions.
 fn tolerance(graph: &Graph<'_>, nodes: &[NodeId]) -> f64 {
     let operands = nodes.iter().flat_map(|&node| &graph.nodes[node].operands);
     let dtypes = operands.filter_map(|&operand| Some(graph.ty(operand)?.dtype));
@@ -108,16 +108,16 @@ fn tolerance(graph: &Graph<'_>, nodes: &[NodeId]) -> f64 {
     tolerances.fold(1e-5, f64::max)
 }
 
-/// The last node's result where `input` has the values of `points`.
+/// Returns the last node's result if `input` has the values of `points`.
 fn evaluate(graph: &Graph<'_>, nodes: &[NodeId], input: ValueId, points: [f64; POINTS]) -> Option<Sample> {
-    // An idiom has few values: to look through them is faster than a table.
+    // An idiom has few values, so a linear search is faster than a hash table.
     let mut known = Vec::with_capacity(nodes.len() + 1);
     known.push((input, Sample::Each(points)));
     for &id in nodes {
         let node = &graph.nodes[id];
         let result = *node.results.first()?;
         let mut operands = Vec::with_capacity(node.operands.len());
-        // A reduction's axes are no number; that they are the right ones, its shape says.
+        // The axes of a reduction are not a scalar; they are checked by the shape of its result.
         let count = if node.is(Op::ReduceMean) { 1 } else { node.operands.len() };
         for &operand in &node.operands[..count] {
             operands.push(match graph.values[operand].source {
@@ -144,7 +144,7 @@ fn apply(graph: &Graph<'_>, id: NodeId, operands: &[Option<Sample>]) -> Option<S
         return Some(others.into_iter().fold(x, |a, b| a.zip(b, f)));
     }
     match op {
-        // Rounding to integers is no part of these functions; other floating-point types are only less precise.
+        // Rounding to integers is not part of these functions; other floating-point types only lose precision.
         Op::Cast | Op::Identity => {
             let to = graph.ty(*node.results.first()?)?.dtype;
             matches!(to, DType::F16 | DType::BF16 | DType::F32 | DType::F64).then_some(x)
@@ -208,7 +208,7 @@ fn softplus(x: f64) -> f64 {
     x.exp().ln_1p()
 }
 
-/// The error function by its series, where that converges fast, and by its continued fraction beyond.
+/// Computes the error function: by its series where that converges fast, by its continued fraction beyond.
 fn erf(x: f64) -> f64 {
     let size = x.abs();
     let value = if size < 2.5 {
@@ -231,7 +231,7 @@ mod tests {
     use super::erf;
 
     #[test]
-    fn the_error_function() {
+    fn error_function_matches_table() {
         let table = [(0.0, 0.0), (0.5, 0.520_499_877_8), (1.0, 0.842_700_792_9), (2.4, 0.999_311_486_1)];
         for (x, expected) in table.into_iter().chain([(2.6, 0.999_763_966), (4.0, 0.999_999_984_6)]) {
             assert!((erf(x) - expected).abs() < 1e-9, "erf({x}) is {}", erf(x));

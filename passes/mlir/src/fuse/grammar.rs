@@ -1,15 +1,15 @@
-//! What may follow what in a cluster.
+//! Grammar of clusters: the units that may follow each other.
 
 use super::{
     cluster::{Cluster, Fusion, Unit, UnitId, UnitRole},
     graph::{NodeId, ValueId},
-    idiom::Meaning,
+    idiom::Pattern,
     kind::step_name,
     role::{Anchor, Role},
 };
 use divi_onnx::{Dim, Op};
 
-/// How far the epilogue of an anchor has come: anchor, normalization or bias, activation, residual, activation.
+/// Progress of an epilogue: anchor, normalization or bias, activation, residual, activation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 pub(super) enum Stage {
     Anchor,
@@ -20,7 +20,7 @@ pub(super) enum Stage {
 }
 
 impl Fusion<'_> {
-    /// The grammar of what is attached to an anchor, or to a scale and shift.
+    /// Returns the step and stage of a unit in the epilogue of an anchor, or of a scale and shift.
     pub(super) fn epilogue(
         &self,
         unit: UnitId,
@@ -50,7 +50,7 @@ impl Fusion<'_> {
             UnitRole::Single(Role::Activation) if activated != cluster.stage => {
                 (self.graph.nodes[node].operands[0] == value).then(|| (self.activation_name(node), activated))
             }
-            UnitRole::Idiom(Meaning::Activation(name)) if activated != cluster.stage => {
+            UnitRole::Idiom(Pattern::Activation(name)) if activated != cluster.stage => {
                 Some((name.to_owned(), activated))
             }
             UnitRole::Single(Role::Elementwise) if matches!(self.graph.nodes[node].op, Some(Op::Add | Op::Sum)) => {
@@ -79,7 +79,7 @@ impl Fusion<'_> {
         self.units[*unit].root()
     }
 
-    /// Returns true if a constant is a number a channel, which an anchor that has no bias yet can start from.
+    /// Returns true if a constant has one number per channel, and the anchor has no bias yet.
     fn is_bias(&self, cluster: &Cluster<'_>, anchor: Anchor, value: ValueId, other: ValueId) -> bool {
         let operands = &self.graph.nodes[self.anchor_node(cluster)].operands;
         let has_bias = anchor != Anchor::MatMul && operands.get(2).is_some_and(|&bias| !self.graph.is_absent(bias));
@@ -99,7 +99,8 @@ impl Fusion<'_> {
             })
     }
 
-    /// Element-wise operators one behind the other, on tensors of one shape, so that nothing is computed twice.
+    /// Returns the step of a unit in a chain of element-wise operators on tensors of one shape, so that nothing is
+    /// computed twice.
     pub(super) fn elementwise(&self, unit: UnitId, value: ValueId, cluster: &Cluster<'_>) -> Option<String> {
         let Unit { nodes, role } = &self.units[unit];
         let out = self.graph.output(*nodes.last()?)?;
@@ -108,7 +109,7 @@ impl Fusion<'_> {
             UnitRole::Single(Role::Activation | Role::Elementwise) if same_shape => {
                 Some(self.softmax_prologue(unit).unwrap_or_default().to_owned())
             }
-            UnitRole::Idiom(Meaning::Activation(_) | Meaning::Chain) if same_shape => Some(String::new()),
+            UnitRole::Idiom(Pattern::Activation(_) | Pattern::Chain) if same_shape => Some(String::new()),
             UnitRole::Single(Role::Softmax)
                 if cluster.steps.iter().all(|step| matches!(&step[..], "scale" | "mask" | "cast")) =>
             {
@@ -118,7 +119,7 @@ impl Fusion<'_> {
         }
     }
 
-    /// What an element-wise operator is before a Softmax, if anything.
+    /// Returns the step of an element-wise operator before a Softmax, if it can be one.
     pub(super) fn softmax_prologue(&self, unit: UnitId) -> Option<&'static str> {
         let &[node] = &self.units[unit].nodes[..] else { return None };
         let node = &self.graph.nodes[node];

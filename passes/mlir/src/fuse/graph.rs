@@ -1,8 +1,8 @@
-//! A block of a function as fusion sees it: operators, the values between them, and who reads what.
+//! Def-use graph of a block, for fusion.
 
 use super::role::{Role, role_of};
 use crate::ir::ONNX_CONSTANT;
-use divi_dialect::{Block, Operation, attr, node::value_of, op};
+use divi_dialect::{Block, Operation, attr, node::inference_value, op};
 use divi_onnx::{Op, Tensor, TensorType, tensor::count_of};
 use melior::ir::Attribute;
 use rustc_hash::FxHashMap;
@@ -11,10 +11,10 @@ use std::cell::OnceCell;
 pub(super) type NodeId = usize;
 pub(super) type ValueId = usize;
 
-/// Where a value comes from.
+/// Definition of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
-    /// There before the block starts: an argument, or a value of another block.
+    /// Defined before the block: an argument, or a value of another block.
     Outside,
     /// An `onnx.Constant`.
     Constant,
@@ -23,20 +23,21 @@ pub(super) enum Source {
     Node(NodeId),
 }
 
+/// Value of the graph.
 pub(super) struct Value<'m> {
     pub(super) handle: divi_dialect::Value<'m>,
-    /// `None` if it is no tensor.
+    /// `None` if it is not a tensor.
     pub(super) ty: Option<TensorType>,
     pub(super) source: Source,
-    /// Each node that reads it, once, in order.
+    /// Nodes that read it, each once, in order.
     pub(super) readers: Vec<NodeId>,
-    /// Somebody in another block reads it.
+    /// True if another block reads it.
     pub(super) escapes: bool,
-    /// What [`Graph::number`] found.
+    /// Cache of [`Graph::number`].
     number: OnceCell<Option<f64>>,
 }
 
-/// Decisions about an operation that were made already: members of a cluster agree in them.
+/// Existing placement of an operation, which members of a cluster must have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Decisions<'m> {
     /// `divi.pin`
@@ -53,11 +54,12 @@ impl<'m> Decisions<'m> {
     }
 }
 
+/// Operator of the graph.
 pub(super) struct Node<'m> {
     pub(super) operation: Operation<'m>,
     /// `None` for other dialects and for operators that the table does not have.
     pub(super) op: Option<Op>,
-    /// Also what its regions read.
+    /// Including values that its regions read.
     pub(super) operands: Vec<ValueId>,
     pub(super) results: Vec<ValueId>,
     pub(super) role: Role,
@@ -75,7 +77,7 @@ impl Node<'_> {
     }
 }
 
-/// The operators of a block in their order, without constants and what stands for absent operands.
+/// Operators of a block in order, without constants and markers of absent operands.
 pub(super) struct Graph<'m> {
     pub(super) nodes: Vec<Node<'m>>,
     pub(super) values: Vec<Value<'m>>,
@@ -114,7 +116,7 @@ impl<'m> Graph<'m> {
         self.values[value].source == Source::Absent
     }
 
-    /// Known when the model is compiled, or not there at all.
+    /// Returns true for constants and absent operands.
     pub(super) fn is_static(&self, value: ValueId) -> bool {
         matches!(self.values[value].source, Source::Constant | Source::Absent)
     }
@@ -126,12 +128,12 @@ impl<'m> Graph<'m> {
         }
     }
 
-    /// The operands of a node that are computed or come from outside.
+    /// Returns the operands of a node that are computed or come from outside.
     pub(super) fn data(&self, node: NodeId) -> impl Iterator<Item = ValueId> + '_ {
         self.nodes[node].operands.iter().copied().filter(|&operand| !self.is_static(operand))
     }
 
-    /// Returns true if two values have the same shape, as the types say it.
+    /// Returns true if the types of two values have the same known shape.
     pub(super) fn same_shape(&self, a: ValueId, b: ValueId) -> bool {
         let shape = |value| self.ty(value).and_then(|ty| ty.shape.as_ref());
         shape(a).is_some() && shape(a) == shape(b)
@@ -141,13 +143,13 @@ impl<'m> Graph<'m> {
         self.same_shape(a, b) && self.values[a].handle.r#type() == self.values[b].handle.r#type()
     }
 
-    /// A constant of one element.
+    /// Returns true for a constant of one element.
     pub(super) fn is_scalar_constant(&self, value: ValueId) -> bool {
         let count = self.ty(value).and_then(TensorType::static_shape).and_then(|shape| count_of(&shape));
         self.is_constant(value) && count == Some(1)
     }
 
-    /// The element of a constant of one element.
+    /// Returns the element of a constant of one element.
     pub(super) fn number(&self, value: ValueId) -> Option<f64> {
         *self.values[value].number.get_or_init(|| {
             let tensor = self.is_scalar_constant(value).then(|| self.constant(value))??;
@@ -156,12 +158,12 @@ impl<'m> Graph<'m> {
         })
     }
 
-    /// The elements of a small constant.
+    /// Returns the elements of a small constant.
     pub(super) fn constant(&self, value: ValueId) -> Option<Tensor> {
-        if self.is_constant(value) { value_of(self.values[value].handle)?.tensor().cloned() } else { None }
+        if self.is_constant(value) { inference_value(self.values[value].handle)?.tensor().cloned() } else { None }
     }
 
-    /// The one result of a node that somebody reads, or its only result; `None` if there are several.
+    /// Returns the only present result of a node; `None` if there are several.
     pub(super) fn output(&self, node: NodeId) -> Option<ValueId> {
         let present = |&&value: &&ValueId| !self.values[value].handle.is_none();
         let mut results = self.nodes[node].results.iter().filter(present);
@@ -174,7 +176,7 @@ struct Builder<'m> {
     graph: Graph<'m>,
     ids: FxHashMap<divi_dialect::Value<'m>, ValueId>,
     nodes: FxHashMap<Operation<'m>, NodeId>,
-    /// Nothing is read before it is computed. In code that is never reached, it may be; that is left alone.
+    /// False if a value is read before it is computed. That is possible in unreachable code, which is not changed.
     in_order: bool,
 }
 
@@ -201,7 +203,7 @@ impl<'m> Builder<'m> {
         if !matches!(source, Source::Node(_)) {
             return;
         }
-        // An operand that no operation of this block has defined so far comes from elsewhere.
+        // An operand that no earlier operation of this block defines comes from outside.
         let operands = operation.operands().into_iter().map(|operand| self.value(operand, Source::Outside)).collect();
         self.nodes.insert(operation, self.graph.nodes.len());
         self.graph.nodes.push(Node {
@@ -214,7 +216,7 @@ impl<'m> Builder<'m> {
         });
     }
 
-    /// Finds who reads what nodes compute, also in their regions.
+    /// Finds the readers of all results, including those in regions.
     fn readers(&mut self) {
         for value in 0..self.graph.values.len() {
             if !matches!(self.graph.values[value].source, Source::Node(_)) {
@@ -237,7 +239,8 @@ impl<'m> Builder<'m> {
         }
     }
 
-    /// Returns the operation of this block that an operation is or is in; `None` if it is elsewhere.
+    /// Returns the operation of this block that is or contains an operation, and true in the latter case; `None` if it
+    /// is elsewhere.
     fn in_block(&self, operation: Operation<'m>) -> Option<(NodeId, bool)> {
         let mut nested = false;
         let mut next = Some(operation);

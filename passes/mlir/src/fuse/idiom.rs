@@ -1,7 +1,7 @@
-//! Functions of one tensor that exporters spell out in several operators: GELU, SiLU, LayerNormalization, …
+//! Finds functions of one tensor that exporters decompose into several operators: GELU, SiLU, LayerNormalization, …
 //!
-//! An idiom is a *region*: operators that together read one value that is not constant, and whose last result is all that
-//! others see of them. Going back from an operator, it is found where all open operands have come together in one.
+//! An idiom is a *region*: operators that together read one non-constant value, and of which only the last result is
+//! used outside. The search goes back from an operator until all open operands have merged into one.
 
 use super::{
     evaluate,
@@ -10,36 +10,38 @@ use super::{
 };
 use divi_onnx::{Dim, Op};
 
-/// Idioms have at most this many operators; tanh-GELU has eight, LayerNormalization ten with two casts.
+/// Maximum number of operators of an idiom; tanh-GELU has eight, LayerNormalization ten with two casts.
 const MAX_NODES: usize = 16;
 
-/// Those without a branch are shorter: HardSigmoid has three.
+/// Maximum number of operators of an idiom without a branch; HardSigmoid has three.
 const MAX_STRAIGHT: usize = 6;
 
+/// Function that an idiom computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Meaning {
+pub(super) enum Pattern {
     Activation(&'static str),
     Normalization(&'static str),
-    /// One operator behind the other, of which later ones read again what the first reads.
+    /// A chain of operators in which a later one reads the input of the first again.
     Chain,
 }
 
+/// Operators that compute a function together.
 pub(super) struct Idiom {
-    /// In order; the last one's result is the idiom's.
+    /// In order; the result of the last one is the result of the idiom.
     pub(super) nodes: Vec<NodeId>,
-    pub(super) meaning: Meaning,
+    pub(super) pattern: Pattern,
 }
 
-/// What to look for, and how far an idiom may go.
+/// Kinds and maximum size of idioms to find.
 #[derive(Clone, Copy)]
 pub(super) struct Search {
     pub(super) normalizations: bool,
     pub(super) chains: bool,
-    /// Operators of an idiom that are no views.
+    /// Maximum number of operators that are not views.
     pub(super) max_nodes: usize,
 }
 
-/// The idioms of a graph, none of which overlap.
+/// Returns the idioms of a graph. They do not overlap.
 pub(super) fn find(graph: &Graph<'_>, search: Search) -> Vec<Idiom> {
     let mut finder = Finder { graph, search, taken: vec![false; graph.nodes.len()], idioms: vec![] };
     // Later operators first: an idiom may contain the beginning of another, as HardSwish does HardSigmoid.
@@ -66,41 +68,42 @@ struct Region {
     nodes: Vec<NodeId>,
     open: Vec<ValueId>,
     reduces: bool,
-    /// Some operator reads two values, so that there is something to come together.
+    /// True if an operator reads two values, so that branches can merge.
     joins: bool,
 }
 
-/// What operators, in order, make of the one value that they read; the last argument says whether some of them reduce.
-type Recogniser = fn(&Finder<'_>, &[NodeId], ValueId, bool) -> Option<Meaning>;
+/// Function that recognizes the meaning of operators, in order, in terms of the one value that they read. The last
+/// argument is true if some of them reduce.
+type Recognizer = fn(&Finder<'_>, &[NodeId], ValueId, bool) -> Option<Pattern>;
 
 impl Finder<'_> {
-    /// Goes back from `root` until `recognise` knows what the region is.
-    fn search(&mut self, root: NodeId, recognise: Recogniser) {
+    /// Extends a region back from `root` until `recognize` accepts it.
+    fn search(&mut self, root: NodeId, recognize: Recognizer) {
         if !self.may_join(root, root) || self.graph.nodes[root].role == Role::View {
             return;
         }
-        if let Some((nodes, input, meaning)) = self.region_of(root, recognise) {
-            self.add(nodes, input, meaning);
+        if let Some((nodes, input, pattern)) = self.region_of(root, recognize) {
+            self.add(nodes, input, pattern);
         }
     }
 
-    fn region_of(&self, root: NodeId, recognise: Recogniser) -> Option<(Vec<NodeId>, ValueId, Meaning)> {
+    fn region_of(&self, root: NodeId, recognize: Recognizer) -> Option<(Vec<NodeId>, ValueId, Pattern)> {
         let mut region = Region { nodes: vec![], open: vec![], reduces: false, joins: false };
         self.include(&mut region, root);
         let mut found = None;
         while region.nodes.len() < if region.joins { MAX_NODES } else { MAX_STRAIGHT } {
             if let ([input], true) = (&region.open[..], region.nodes.len() > 1) {
                 let nodes: Vec<_> = region.nodes.iter().rev().copied().collect();
-                match recognise(self, &nodes, *input, region.reduces) {
+                match recognize(self, &nodes, *input, region.reduces) {
                     // The second half of a LayerNormalization is an RMSNorm of what the first half computes.
-                    Some(meaning @ Meaning::Normalization("rms_norm")) => {
-                        found.get_or_insert((nodes, *input, meaning));
+                    Some(pattern @ Pattern::Normalization("rms_norm")) => {
+                        found.get_or_insert((nodes, *input, pattern));
                     }
-                    Some(meaning) => return Some((nodes, *input, meaning)),
+                    Some(pattern) => return Some((nodes, *input, pattern)),
                     None => {}
                 }
             }
-            // All that is in a region comes from its one input, which therefore is the earliest of what is open.
+            // All values of a region depend on its input, which therefore is the earliest of the open operands.
             let latest = region.open.iter().copied().max_by_key(|&value| self.graph.producer(value));
             let Some(next) = latest.and_then(|value| self.graph.producer(value)) else { break };
             if !self.may_join(next, root) || !self.read_by(next, &region.nodes) || !self.fits(&region.nodes, next) {
@@ -123,7 +126,7 @@ impl Finder<'_> {
         region.reduces |= self.graph.nodes[node].is(Op::ReduceMean);
     }
 
-    /// Returns true if nobody but `readers` reads a node's results.
+    /// Returns true if only `readers` read a node's results.
     fn read_by(&self, node: NodeId, readers: &[NodeId]) -> bool {
         self.graph.nodes[node].results.iter().all(|&result| {
             let value = &self.graph.values[result];
@@ -131,7 +134,7 @@ impl Finder<'_> {
         })
     }
 
-    /// Returns true if an operator more is within the limit.
+    /// Returns true if one more operator is within the limit.
     fn fits(&self, nodes: &[NodeId], more: NodeId) -> bool {
         let works = |&&node: &&NodeId| self.graph.nodes[node].role != Role::View;
         nodes.iter().chain([&more]).filter(works).count() <= self.search.max_nodes
@@ -148,7 +151,7 @@ impl Finder<'_> {
         computes && !self.taken[node] && candidate.decisions == self.graph.nodes[root].decisions
     }
 
-    fn named(&self, nodes: &[NodeId], input: ValueId, reduces: bool) -> Option<Meaning> {
+    fn named(&self, nodes: &[NodeId], input: ValueId, reduces: bool) -> Option<Pattern> {
         let root = *nodes.last()?;
         if !self.graph.same_shape(input, self.graph.output(root)?) {
             return None;
@@ -157,31 +160,31 @@ impl Finder<'_> {
             if !self.search.normalizations || !self.reduce_alike(nodes) {
                 return None;
             }
-            return evaluate::normalization(self.graph, nodes, input).map(Meaning::Normalization);
+            return evaluate::normalization(self.graph, nodes, input).map(Pattern::Normalization);
         }
         if !nodes.iter().any(|&node| self.graph.nodes[node].op.is_some_and(evaluate::bends))
             || !self.keep_shape(nodes, input)
         {
             return None;
         }
-        // A single operator is an activation by its name.
-        evaluate::activation(self.graph, nodes, input).map(Meaning::Activation)
+        // A single operator is recognized by its name.
+        evaluate::activation(self.graph, nodes, input).map(Pattern::Activation)
     }
 
-    /// A chain in which what the first operator reads is read again.
-    fn chain(&self, nodes: &[NodeId], input: ValueId, reduces: bool) -> Option<Meaning> {
+    /// Recognizes a chain in which the input of the first operator is read again.
+    fn chain(&self, nodes: &[NodeId], input: ValueId, reduces: bool) -> Option<Pattern> {
         let reads = |node: NodeId, value| self.graph.nodes[node].operands.contains(&value);
         let one_by_one =
             nodes.windows(2).all(|pair| self.graph.output(pair[0]).is_some_and(|result| reads(pair[1], result)));
         let skips = nodes[1..].iter().any(|&node| reads(node, input));
-        (!reduces && one_by_one && skips && self.keep_shape(nodes, input)).then_some(Meaning::Chain)
+        (!reduces && one_by_one && skips && self.keep_shape(nodes, input)).then_some(Pattern::Chain)
     }
 
     fn keep_shape(&self, nodes: &[NodeId], input: ValueId) -> bool {
         nodes.iter().all(|&node| self.graph.output(node).is_some_and(|result| self.graph.same_shape(input, result)))
     }
 
-    /// Returns true if all reductions are over the same dimensions: only their types differ from their operands', and alike.
+    /// Returns true if all reductions are over the same axes: their axes, operand shapes and result shapes are equal.
     fn reduce_alike(&self, nodes: &[NodeId]) -> bool {
         let mut reductions = nodes.iter().filter(|&&node| self.graph.nodes[node].is(Op::ReduceMean)).map(|&node| {
             let reduction = &self.graph.nodes[node];
@@ -193,18 +196,18 @@ impl Finder<'_> {
         first.is_some_and(|first| first.0.is_some() && reductions.all(|other| other.as_ref() == Some(&first)))
     }
 
-    fn add(&mut self, mut nodes: Vec<NodeId>, input: ValueId, meaning: Meaning) {
-        if matches!(meaning, Meaning::Normalization(_)) {
+    fn add(&mut self, mut nodes: Vec<NodeId>, input: ValueId, pattern: Pattern) {
+        if matches!(pattern, Pattern::Normalization(_)) {
             self.add_cast_before(&mut nodes, input);
             self.add_scale_and_shift(&mut nodes);
         }
         for &node in &nodes {
             self.taken[node] = true;
         }
-        self.idioms.push(Idiom { nodes, meaning });
+        self.idioms.push(Idiom { nodes, pattern });
     }
 
-    /// Exporters widen narrow types before they normalize.
+    /// Adds the Cast to a wider type that exporters insert before a normalization.
     fn add_cast_before(&self, nodes: &mut Vec<NodeId>, input: ValueId) {
         if let Some(cast) = self.graph.producer(input)
             && self.graph.nodes[cast].is(Op::Cast)
@@ -216,7 +219,7 @@ impl Finder<'_> {
         }
     }
 
-    /// `Mul` and `Add` by constants behind a normalization, and casts between them.
+    /// Adds `Mul` and `Add` by constants after a normalization, and casts between them.
     fn add_scale_and_shift(&self, nodes: &mut Vec<NodeId>) {
         let mut steps = [Op::Mul, Op::Add].iter();
         let mut last = nodes[nodes.len() - 1];

@@ -1,9 +1,9 @@
-//! What clusters are called; [`super`] has the table.
+//! Names of cluster kinds; [`super`] lists them.
 
 use super::{
     cluster::{Cluster, Family, Fusion, UnitRole},
     graph::{Node, NodeId},
-    idiom::Meaning,
+    idiom::Pattern,
     role::Role,
 };
 use divi_dialect::attr;
@@ -18,7 +18,7 @@ impl Fusion<'_> {
             Family::Elementwise => {
                 let unit = cluster.units.iter().find(|&&unit| self.work(unit) > 0);
                 match unit.map(|&unit| self.units[unit].role) {
-                    Some(UnitRole::Idiom(Meaning::Activation(name))) => name.to_owned(),
+                    Some(UnitRole::Idiom(Pattern::Activation(name))) => name.to_owned(),
                     Some(UnitRole::Single(_)) => {
                         nodes.iter().find(working).map_or_else(String::new, |&node| self.activation_name(node))
                     }
@@ -42,7 +42,7 @@ impl Fusion<'_> {
     }
 }
 
-/// Returns what an operator is called in kinds.
+/// Returns the name of an operator in kinds.
 pub(super) fn step_name(node: &Node<'_>) -> String {
     match node.op {
         Some(Op::BatchNormalization | Op::BatchNormalizationInferenceMode) => "bn".to_owned(),

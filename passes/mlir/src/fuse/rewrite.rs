@@ -1,4 +1,4 @@
-//! Putting operators into a `divi.cluster`.
+//! Moves operators into a `divi.cluster`.
 
 use super::{
     cluster::Task,
@@ -8,8 +8,8 @@ use divi_dialect::{Block, NamedAttribute, NewOperation, Operation, Region, Value
 use melior::ContextRef;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Moves the operators of a task into a cluster that stands where the last of them stood. All that they read is defined
-/// before, and all that reads them comes after.
+/// Moves the operators of a task into a cluster at the position of the last of them. All of their operands are defined
+/// before it, and all of their uses come after it.
 pub(super) fn rewrite<'m>(context: ContextRef<'m>, graph: &Graph<'m>, task: &Task<'m>) {
     let members: Vec<_> = task.nodes.iter().map(|&node| graph.nodes[node].operation).collect();
     let last = members[members.len() - 1];
@@ -28,12 +28,12 @@ pub(super) fn rewrite<'m>(context: ContextRef<'m>, graph: &Graph<'m>, task: &Tas
     body.drop_unused();
 }
 
-/// Values that a cluster's body reads: its arguments, and what is so small that it has it itself.
+/// Values that a cluster's body reads: its arguments, and absent operands, which it has copies of.
 struct Body<'m> {
-    /// Each value that members read and do not compute, once, in order; constants too.
+    /// Values that members read and do not compute, constants included; each once, in order.
     inputs: Vec<Value<'m>>,
     arguments: FxHashMap<Value<'m>, usize>,
-    /// `onnx.NoValue` outside, and the one inside that stands for it.
+    /// `onnx.NoValue` outside, and its copy inside.
     absent: FxHashMap<Value<'m>, (Operation<'m>, Option<Value<'m>>)>,
 }
 
@@ -58,13 +58,13 @@ impl<'m> Body<'m> {
         body
     }
 
-    /// Moves a member to the end of the body, and makes it read what is there.
+    /// Moves a member to the end of the body, and replaces its operands by the values inside.
     fn adopt(&mut self, member: Operation<'m>, block: Block<'m>) {
         for (i, operand) in member.operands().into_iter().enumerate() {
             let inside = if let Some(&argument) = self.arguments.get(&operand) {
                 block.argument(argument)
             } else if let Some((outside, inside)) = self.absent.get_mut(&operand) {
-                *inside.get_or_insert_with(|| outside.duplicate().append_to(block).result(0))
+                *inside.get_or_insert_with(|| outside.clone_detached().append_to(block).result(0))
             } else {
                 continue;
             };
@@ -74,7 +74,7 @@ impl<'m> Body<'m> {
         member.append_to(block);
     }
 
-    /// Takes away what stood for absent operands of members alone.
+    /// Removes markers of absent operands that only members used.
     fn drop_unused(&self) {
         for &(outside, _) in self.absent.values() {
             // The graph has no node for it.
@@ -85,12 +85,12 @@ impl<'m> Body<'m> {
     }
 }
 
-/// Returns the `onnx.NoValue` that a value is.
+/// Returns the `onnx.NoValue` that defines a value.
 fn absent(value: Value<'_>) -> Option<Operation<'_>> {
-    value.definer().filter(|owner| owner.name() == "onnx.NoValue")
+    value.defining_op().filter(|owner| owner.name() == "onnx.NoValue")
 }
 
-/// Creates a cluster, which is in no block yet, around a body that is empty still.
+/// Creates a cluster with an empty body, outside of any block.
 fn create<'m>(
     context: ContextRef<'m>,
     task: &Task<'m>,
@@ -102,7 +102,7 @@ fn create<'m>(
     let names: Vec<_> = task.nodes.iter().map(|&node| member_name(&graph.nodes[node])).collect();
     let mut attributes = vec![attr::KIND.named(context, &task.kind), attr::MEMBERS.named(context, &names)];
     for (name, decision) in [(attr::PIN.name(), task.decisions.pin), (attr::DEVICE.name(), task.decisions.device)] {
-        attributes.extend(decision.map(|attribute| NamedAttribute::named(name, attribute)));
+        attributes.extend(decision.map(|attribute| NamedAttribute::with_name(name, attribute)));
     }
     let last = members[members.len() - 1];
     let types: Vec<_> = last.results().into_iter().filter(|result| !result.is_none()).map(Value::r#type).collect();
@@ -120,7 +120,7 @@ fn create<'m>(
     cluster.create()
 }
 
-/// Returns the ONNX node that an operator was; the operator's name if that is not known.
+/// Returns the name of an operator's ONNX node, or of the operator if the node has none.
 fn member_name<'m>(node: &Node<'m>) -> &'m str {
     node.operation.get(attr::NODE_NAME).unwrap_or_else(|| node.operation.name())
 }

@@ -1,20 +1,21 @@
-//! What an operator can be in a cluster.
+//! Roles of operators in clusters.
 
 use super::graph::{Graph, NodeId};
 use divi_dialect::{Operation, attr};
 use divi_onnx::{Dim, Op, operators::FusionRole};
 
+/// Role of an operator in a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
-    /// Left alone: unknown, with regions or effects, a cluster, of another dialect, planned already.
+    /// Not fused: unknown, with regions or side effects, a cluster, of another dialect, planned already.
     Opaque,
-    /// Only ever takes views in: pools, `Concat`, `Transpose`, …
+    /// Fused only with views: pools, `Concat`, `Transpose`, …
     Plain,
     /// The same bytes under another type.
     View,
-    /// Work that others are attached to.
+    /// Main operator of a cluster, which epilogues are attached to.
     Anchor(Anchor),
-    /// A scale and a shift a channel, both known when the model is compiled.
+    /// A scale and a shift per channel, both known at compile time.
     BatchNorm,
     /// An element-wise function of operand 0; other operands are constants.
     Activation,
@@ -22,6 +23,7 @@ pub(super) enum Role {
     Softmax,
 }
 
+/// Kind of main operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Anchor {
     Conv,
@@ -47,7 +49,7 @@ pub(super) fn role_of(graph: &Graph<'_>, id: NodeId) -> Role {
     }
     let Some(role) = node.op.and_then(Op::fusion_role) else { return Role::Opaque };
     match role {
-        // A view whose shape is an operand that is not constant computes.
+        // A view whose shape operand is not constant.
         FusionRole::Plain | FusionRole::View => Role::Plain,
         FusionRole::Conv => Role::Anchor(Anchor::Conv),
         FusionRole::ConvTranspose => Role::Anchor(Anchor::ConvTranspose),
@@ -61,8 +63,7 @@ pub(super) fn role_of(graph: &Graph<'_>, id: NodeId) -> Role {
     }
 }
 
-/// Returns true if an operation is an operator on tensors that divi knows, whose only effect is its results, and about which
-/// nothing is said that a cluster could not say.
+/// Returns true for a known operator on tensors without side effects or attributes that a cluster could not have.
 fn may_move(graph: &Graph<'_>, id: NodeId) -> bool {
     let node = &graph.nodes[id];
     if node.op.and_then(Op::fusion_role).is_none() {
@@ -75,19 +76,18 @@ fn may_move(graph: &Graph<'_>, id: NodeId) -> bool {
     !planned && !has_regions && node.operands.iter().all(tensor) && node.results.iter().all(tensor)
 }
 
-/// Returns true if the statistics are operands, not computed.
+/// Returns true if the statistics are operands, not computed from the batch.
 fn in_inference(graph: &Graph<'_>, id: NodeId) -> bool {
     let node = &graph.nodes[id];
     let training = node.operation.attribute("training_mode").and_then(attr::as_integer).is_some_and(|mode| mode != 0);
     !training && node.operands.len() == 5 && graph.output(id).is_some()
 }
 
-/// Returns true if an operator gives the bytes of operand 0 another type and no more, or does what it does when the model is
-/// compiled.
+/// Returns true if an operator only changes the type of operand 0, or is evaluated at compile time.
 fn is_view(graph: &Graph<'_>, id: NodeId) -> bool {
     let node = &graph.nodes[id];
     let (&[result], Some(&operand)) = (&node.results[..], node.operands.first()) else { return false };
-    // What depends on more than its first operand is not there before the others are.
+    // A view that depends on another computed operand would have to wait for it.
     if node.operands[1..].iter().any(|&other| !graph.is_static(other)) {
         return false;
     }
@@ -106,7 +106,7 @@ fn is_fixed(graph: &Graph<'_>, value: usize) -> bool {
     graph.ty(value).is_some_and(|ty| ty.static_shape().is_some())
 }
 
-/// Returns true if a `Transpose` moves dimensions of size 1 only, so that elements stay where they are.
+/// Returns true if a `Transpose` moves only dimensions of size 1, so that elements keep their order.
 fn keeps_order(graph: &Graph<'_>, operand: usize, result: usize, operation: Operation<'_>) -> bool {
     let Some(shape) = graph.ty(operand).and_then(|ty| ty.shape.as_ref()) else { return false };
     let Some(permutation) = operation.attribute("perm") else { return shape.len() <= 1 };

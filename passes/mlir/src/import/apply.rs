@@ -1,4 +1,4 @@
-//! One node: its operator brought into the newest form, inferred, folded, or emitted.
+//! Translates one node: upgrades it to the newest opset, infers its results, and folds or emits it.
 
 use super::{
     attributes::NodeAttributes,
@@ -10,14 +10,14 @@ use super::{
 };
 use divi_dialect::{NewOperation, Region, Value, attr};
 use divi_onnx::{
-    Attr, Attributes, DType, Node, Op, TensorType, Value as Known, fold, infer, node::Content, operators::Family,
+    Attr, Attributes, DType, Node, Op, TensorType, Value as Known, fold, infer, node::KnownElements, operators::Family,
     schema,
 };
 
-/// Constants that folding may create in one import. Shape arithmetic takes kilobytes.
+/// Limit of the bytes of constants that folding creates in one import. Shape arithmetic takes kilobytes.
 const MAX_FOLDED_BYTES: usize = 64 << 20;
 
-/// The names that a node gives its results, where they have any.
+/// Names of a node's results; `None` for unnamed ones.
 pub(super) type Outputs<'a> = &'a [Option<&'a str>];
 
 impl<'c, 'm> Translator<'c, 'm> {
@@ -26,7 +26,7 @@ impl<'c, 'm> Translator<'c, 'm> {
         if node.op_type().is_empty() {
             return Err("has no operator".into());
         }
-        // Operations of MLIR may have every other name.
+        // MLIR allows every other name for an operation.
         if node.op_type().contains('\0') {
             return Err("has an operator with a NUL in its name".into());
         }
@@ -43,7 +43,7 @@ impl<'c, 'm> Translator<'c, 'm> {
         if results.len() < names.iter().rposition(Option::is_some).map_or(0, |last| last + 1) {
             return Err(format!("names {} results, but has {}", names.len(), results.len()));
         }
-        // Inlining and subgraphs translate other nodes in between.
+        // Inlining and subgraphs have translated other nodes.
         self.enter_node(node);
         for (name, &id) in names.iter().zip(&results) {
             if let Some(name) = name {
@@ -53,7 +53,7 @@ impl<'c, 'm> Translator<'c, 'm> {
         Ok(())
     }
 
-    /// An ai.onnx operator.
+    /// Translates an ai.onnx operator.
     fn standard(
         &mut self,
         node: &'m NodeProto,
@@ -64,7 +64,7 @@ impl<'c, 'm> Translator<'c, 'm> {
         match Op::from_name(node.op_type()) {
             Some(Op::Constant) => return Ok(vec![self.constant_node(node, &attributes.plain)?]),
             Some(Op::Scan) if self.opset < 9 => {
-                // Opset 8 scanned every element of a batch by itself, over lengths of its own.
+                // Opset 8 scanned each element of a batch separately, with its own length.
                 return Err(format!(
                     "is of opset {}, where Scan had batches: export the model with opset 9 or newer",
                     self.opset
@@ -77,7 +77,7 @@ impl<'c, 'm> Translator<'c, 'm> {
                 return self.control_flow(node, &inputs, attributes, names);
             }
             _ => {
-                // A model may bring its own definition of an operator that ONNX does not have.
+                // A model may define a function for an operator that ONNX does not have.
                 if schema::find(node.op_type()).is_none()
                     && let Some(function) = self.functions.get(&(node.domain(), node.op_type(), node.overload()))
                 {
@@ -116,12 +116,12 @@ impl<'c, 'm> Translator<'c, 'm> {
         let node = Node { op: Op::Constant, inputs: &[], attributes, outputs: 1 };
         let types = infer::infer(&node).map_err(|error| error.to_string())?;
         match fold::fold(&node, &types).into_iter().next().flatten() {
-            Some(Content::Constant(tensor)) => Ok(self.constant(&name, tensor)),
+            Some(KnownElements::Constant(tensor)) => Ok(self.constant(&name, tensor)),
             _ => Err("has a value that divi does not read".into()),
         }
     }
 
-    /// Applies an operator whose results have no names: what upgrading makes of a node.
+    /// Applies an operator without result names, as upgrades of nodes do.
     pub(super) fn apply(&mut self, op: &str, inputs: &[Option<ValueId>], attributes: Attributes) -> Result<ValueId> {
         let results = self.apply_named(op, inputs, attributes, &[None])?;
         Ok(results[0])
@@ -164,14 +164,14 @@ impl<'c, 'm> Translator<'c, 'm> {
         }
         let mut types = types;
         self.refine(names, &mut types, operands_known)?;
-        // An optional result that has no name is absent; one that is not optional, or of a list, is there all the same.
+        // An unnamed result is absent if it is optional and not part of a variadic list.
         let schema = schema::find(op);
         let all = names.len() == 1 || schema.is_some_and(|schema| schema.outputs.variadic);
         let required = schema.map_or(0, |schema| schema.outputs.required);
         let kinds = (0..result_count(op, names.len()))
             .map(|i| match types.get(i) {
                 Some(ty) if i < names.len() && (all || i < required || names[i].is_some()) => {
-                    let content = contents.get(i).cloned().flatten().filter(|c| matches!(c, Content::Partial(_)));
+                    let content = contents.get(i).cloned().flatten().filter(|c| matches!(c, KnownElements::Partial(_)));
                     Some(Kind::Tensor(Known { ty: ty.clone(), content }))
                 }
                 _ => None,
@@ -180,8 +180,8 @@ impl<'c, 'm> Translator<'c, 'm> {
         self.emit(op, inputs, &attributes, kinds)
     }
 
-    /// The results as constants, if every one that has a name is.
-    fn folded(&mut self, names: Outputs<'_>, contents: &[Option<Content>]) -> Option<Vec<ValueId>> {
+    /// Returns the results as constants, if every named one is constant.
+    fn folded(&mut self, names: Outputs<'_>, contents: &[Option<KnownElements>]) -> Option<Vec<ValueId>> {
         if contents.is_empty() {
             return None;
         }
@@ -189,22 +189,22 @@ impl<'c, 'm> Translator<'c, 'm> {
         let mut tensors = vec![];
         for i in 0..names.len() {
             match contents.get(i) {
-                Some(Some(Content::Constant(tensor))) => tensors.push(tensor.clone()),
-                // A result that nobody names may be anything.
+                Some(Some(KnownElements::Constant(tensor))) => tensors.push(tensor.clone()),
+                // An unnamed result may have any value.
                 _ if !wanted(i) => tensors.push(divi_onnx::Tensor::from_shape(&[])),
                 _ => return None,
             }
         }
         let bytes: usize = tensors.iter().map(|tensor| tensor.bytes().len()).sum();
-        self.folded_bytes += bytes;
-        if self.folded_bytes > MAX_FOLDED_BYTES {
+        if bytes > MAX_FOLDED_BYTES - self.folded_bytes {
             return None;
         }
+        self.folded_bytes += bytes;
         let name = self.current.name.clone();
         Some(tensors.into_iter().map(|tensor| self.constant(&name, tensor)).collect())
     }
 
-    /// Completes what inference left open with what the model declares.
+    /// Completes inferred types with those that the model declares.
     fn refine(&mut self, names: Outputs<'_>, types: &mut [TensorType], operands_known: bool) -> Result<()> {
         for (ty, name) in types.iter_mut().zip(names) {
             let Some(name) = name else { continue };
@@ -224,7 +224,7 @@ impl<'c, 'm> Translator<'c, 'm> {
         Ok(())
     }
 
-    /// Creates the operation. Operands and results that are absent are there with type `none`.
+    /// Creates the operation. Absent operands and results have type `none`.
     pub(super) fn emit(
         &mut self,
         op: &str,
@@ -262,7 +262,7 @@ impl<'c, 'm> Translator<'c, 'm> {
         let mut named = Vec::with_capacity(attributes.len() + 1);
         for (name, value) in attributes.iter() {
             let attribute = match (known, name, value) {
-                // ONNX writes a code, the dialect a type.
+                // ONNX has a code here, the dialect a type.
                 (Some(Op::Cast | Op::BitCast), "to", &Attr::Int(code)) => {
                     DType::from_code(code).and_then(|dtype| self.emitter.attribute(&Attr::DType(dtype)))
                 }
@@ -284,7 +284,7 @@ impl<'c, 'm> Translator<'c, 'm> {
             attributes: &named,
             regions,
         });
-        // MLIR leaves out what does not fit the operator's definition.
+        // MLIR drops attributes that do not match the operator's definition.
         let lost = |name: &str| operation.attribute(name).is_none();
         if let Some((name, _)) = attributes.iter().find(|(name, _)| lost(name)) {
             return Err(format!("has attribute '{name}' of a kind that this operator does not take"));
@@ -299,7 +299,7 @@ impl<'c, 'm> Translator<'c, 'm> {
         Ok(slots.into_iter().map(|slot| self.add(slot)).collect())
     }
 
-    /// Stands for operands that are absent.
+    /// Returns the marker of absent operands.
     fn no_value(&mut self) -> Value<'c> {
         if let Some(value) = self.no_value {
             return value;
@@ -313,8 +313,8 @@ impl<'c, 'm> Translator<'c, 'm> {
     }
 }
 
-/// The results without those at the end that are listed but not named, and so not asked for. Where any number of results
-/// may follow, as in Split, listing them is asking.
+/// Returns the results without unnamed ones at the end, which are not requested. In a variadic list, as of Split,
+/// listing a result requests it.
 fn wanted<'a>(op: &str, names: Outputs<'a>) -> Outputs<'a> {
     if !matches!(names, [_, .., None]) || schema::find(op).is_none_or(|schema| schema.outputs.variadic) {
         return names;
@@ -322,20 +322,20 @@ fn wanted<'a>(op: &str, names: Outputs<'a>) -> Outputs<'a> {
     &names[..names.iter().rposition(Option::is_some).map_or(1, |last| last + 1)]
 }
 
-/// Operations of the dialect that no model can name.
+/// Operations of the dialect that a model cannot use as operators.
 const DIALECT_ONLY: &[&str] = &["Custom", "EntryPoint", "NoValue", "Return", "Yield"];
 
 /// Checks a node against its operator's signature.
 fn check_signature(op: &str, inputs: &[Option<ValueId>], attributes: &Attributes, names: Outputs<'_>) -> Result<()> {
-    // The dialect has names of its own for what these mean at inference.
-    let op = Op::from_name(op).map_or(op, |op| op.exported().name());
+    // Some operators have another name in the dialect for their inference mode.
+    let op = Op::from_name(op).map_or(op, |op| op.onnx_op().name());
     let Some(schema) = schema::find(op) else {
         return match DIALECT_ONLY.contains(&op) {
-            true => Err("is no operator of ONNX, but a name that the dialect has for itself".into()),
+            true => Err("is not an ONNX operator, but a name that the dialect reserves".into()),
             false => Ok(()),
         };
     };
-    let say = |what: &str, arity: schema::Arity, count: usize| {
+    let mismatch = |what: &str, arity: schema::Arity, count: usize| {
         let expected = match (arity.required, arity.named, arity.variadic) {
             (required, _, true) => format!("at least {required}"),
             (required, named, false) if required == named => named.to_string(),
@@ -344,10 +344,10 @@ fn check_signature(op: &str, inputs: &[Option<ValueId>], attributes: &Attributes
         format!("has {count} {what}, takes {expected}")
     };
     if !schema.inputs.allows(inputs.len()) {
-        return Err(say("operands", schema.inputs, inputs.len()));
+        return Err(mismatch("operands", schema.inputs, inputs.len()));
     }
     if !schema.outputs.allows(names.len()) {
-        return Err(say("results", schema.outputs, names.len()));
+        return Err(mismatch("results", schema.outputs, names.len()));
     }
     let takes = |name: &str| schema.attributes.iter().any(|attribute| attribute.name == name);
     if let Some((name, _)) = attributes.iter().find(|(name, _)| !takes(name)) {
@@ -367,7 +367,7 @@ fn check_signature(op: &str, inputs: &[Option<ValueId>], attributes: &Attributes
     }
 }
 
-/// Results that the operation has in the dialect, which lists optional ones too.
+/// Returns the number of results in the dialect, which includes optional ones.
 fn result_count(op: &str, named: usize) -> usize {
     schema::find(op).map_or(named, |schema| schema.outputs.named.max(named))
 }

@@ -1,4 +1,4 @@
-//! Attributes of nodes.
+//! Reads the attributes of nodes.
 
 use super::{
     proto::{AttributeProto, GraphProto, attribute_proto::AttributeType},
@@ -8,19 +8,19 @@ use super::{
 use bytes::Bytes;
 use divi_onnx::{Attr, Attributes, Op};
 
-/// A node's attributes, the subgraphs among them apart.
+/// Attributes of a node, with subgraphs separate.
 #[derive(Default)]
 pub(super) struct NodeAttributes<'m> {
     pub(super) plain: Attributes,
     pub(super) graphs: Vec<(&'m str, &'m GraphProto)>,
 }
 
-/// What the caller of a function gives for the attributes that the function's nodes refer to.
+/// Attributes that the caller of a function passes for those that the function's nodes refer to.
 pub(super) type Arguments<'m> = Vec<&'m AttributeProto>;
 
 impl<'m> Translator<'_, 'm> {
-    /// Reads a node's attributes. References to a function's attributes are resolved; one that the caller leaves out is
-    /// left out.
+    /// Reads a node's attributes. References to a function's attributes are resolved; those that the caller omits are
+    /// omitted.
     pub(super) fn attributes(&mut self, protos: &'m [AttributeProto]) -> Result<NodeAttributes<'m>> {
         let mut attributes = NodeAttributes::default();
         for proto in protos {
@@ -28,7 +28,7 @@ impl<'m> Translator<'_, 'm> {
             if name.is_empty() {
                 return Err("has an attribute without a name".into());
             }
-            if attributes.plain.get(name).is_some() {
+            if attributes.plain.get(name).is_some() || attributes.graphs.iter().any(|(other, _)| *other == name) {
                 return Err(format!("has attribute '{name}' twice"));
             }
             let value = match proto.ref_attr_name() {
@@ -52,7 +52,7 @@ impl<'m> Translator<'_, 'm> {
                         value.t.as_ref().ok_or_else(|| format!("has attribute '{name}' without its tensor"))?;
                     match tensor.elements().map_err(|message| format!("has attribute '{name}', which {message}"))? {
                         Elements::Here(tensor) => Attr::Tensor(tensor),
-                        // Only Constant may have these, and it looks for itself.
+                        // Only Constant may have these, and it reads them itself.
                         Elements::External { .. } | Elements::Strings { .. } => Attr::Other,
                     }
                 }
@@ -80,7 +80,12 @@ pub(super) fn find<'m>(attributes: &[&'m AttributeProto], name: &str) -> Option<
     attributes.iter().copied().find(|attribute| attribute.name() == name)
 }
 
-/// The kind of an attribute; IR version 1 did not say it, so it is what is there.
+/// Returns the subgraph of an attribute, if it is one.
+pub(super) fn subgraph(attribute: &AttributeProto) -> Option<&GraphProto> {
+    attribute.g.as_deref().filter(|_| kind(attribute) == AttributeType::Graph)
+}
+
+/// Returns the kind of an attribute. IR version 1 has none, so it follows from the field that is set.
 fn kind(attribute: &AttributeProto) -> AttributeType {
     match attribute.r#type() {
         AttributeType::Undefined if attribute.f.is_some() => AttributeType::Float,

@@ -1,11 +1,11 @@
-//! Undoing part of an import: what was translated since a checkpoint is taken out of the IR again.
+//! Checkpoints of an import: rolling back removes from the IR all that was translated since.
 
 use super::translate::Translator;
 use crate::ir::ONNX_CONSTANT;
 use divi_dialect::{Block, Operation};
 use std::collections::BTreeMap;
 
-/// A state of an import to which it can go back.
+/// State of an import that it can be rolled back to.
 pub(super) struct Checkpoint<'c> {
     values: usize,
     scopes: usize,
@@ -35,7 +35,7 @@ impl<'c> Translator<'c, '_> {
         }
     }
 
-    /// Goes back to a checkpoint of the same block. Constants, which are visible everywhere, stay in the IR.
+    /// Rolls back to a checkpoint of the same block. Constants, which are visible everywhere, stay in the IR.
     pub(super) fn roll_back(&mut self, checkpoint: Checkpoint<'c>) {
         self.values.truncate(checkpoint.values);
         self.scopes.truncate(checkpoint.scopes);
@@ -50,7 +50,7 @@ impl<'c> Translator<'c, '_> {
     }
 }
 
-/// Erases the operations behind one of a block, but for constants.
+/// Erases the operations after `last` in a block, except for constants.
 fn erase_behind<'c>(block: Block<'c>, last: Option<Operation<'c>>) {
     let is_last = |operation: Operation<'c>| last == Some(operation);
     for operation in block.operations().into_iter().rev().take_while(|&operation| !is_last(operation)) {

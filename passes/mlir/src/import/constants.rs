@@ -1,4 +1,4 @@
-//! Constants: where their bytes lie, and what stands for them in the IR.
+//! Translates constants: small ones become attributes, others refer to their bytes.
 
 use super::{
     files::WeightFile,
@@ -14,17 +14,17 @@ use divi_runtime::weights;
 use melior::ir::{Attribute, Type};
 use std::rc::Rc;
 
-/// Integers up to this count are written into the IR: shapes, axes and the like, which everyone wants to read. So are
-/// single numbers of every type. Weights are referred to.
+/// Integer constants of at most this many elements are written into the IR, because shapes and axes should be readable.
+/// So are single numbers of every type. Weights are referred to.
 const INLINE_INTEGERS: usize = 64;
 
-/// Sparse constants are stored densely; this is as far as that goes.
+/// Size limit of sparse constants, which are stored densely.
 const MAX_DENSIFIED_BYTES: u64 = 64 << 20;
 
-/// A constant that the IR may come to refer to.
+/// Constant whose operation is created on first use.
 #[derive(Clone, Debug)]
 pub(super) struct Constant {
-    /// The initializer or node it came from.
+    /// Name of the initializer or node.
     name: String,
     data: Data,
 }
@@ -44,7 +44,7 @@ impl<'c> Translator<'c, '_> {
         self.constant_from(&tensor.name, tensor)
     }
 
-    /// A constant from its protobuf form.
+    /// Adds a constant from its protobuf form.
     pub(super) fn constant_from(&mut self, name: &str, proto: &TensorProto) -> Result<ValueId> {
         let (kind, data) = match proto.elements()? {
             Elements::Here(tensor) => return Ok(self.constant(name, tensor)),
@@ -56,7 +56,7 @@ impl<'c> Translator<'c, '_> {
                 file.check_extent(offset, length).map_err(|error| format!("is cut: {error}"))?;
                 let shape: Vec<_> = dims.iter().copied().map(Dim::Known).collect();
                 let ty = TensorType::new(dtype, shape);
-                // Shapes and axes are needed to infer anything; weights are left where they are.
+                // Shapes and axes are needed for inference; weights are not read.
                 let count = divi_onnx::tensor::count_of(&dims).unwrap_or(u64::MAX);
                 if dtype.is_int() && count <= INLINE_INTEGERS as u64 && file.is_there() {
                     let bytes = weights::map(&file.path).map_err(|error| error.to_string())?;
@@ -72,7 +72,7 @@ impl<'c> Translator<'c, '_> {
         Ok(self.add(Slot { kind: Kind::Tensor(kind), mlir: None, constant }))
     }
 
-    /// A constant of texts, which are as many as the shape asks for.
+    /// Adds a constant of strings, as many as the shape has elements.
     pub(super) fn text_constant(&mut self, name: &str, dims: &[i64], texts: Vec<Bytes>) -> ValueId {
         let shape: Vec<_> = dims.iter().copied().map(Dim::Known).collect();
         let kind = Kind::Tensor(Known::new(TensorType::new(DType::String, shape)));
@@ -80,13 +80,13 @@ impl<'c> Translator<'c, '_> {
         self.add(Slot { kind, mlir: None, constant })
     }
 
-    /// A constant that is in memory.
+    /// Adds a constant that is in memory.
     pub(super) fn constant(&mut self, name: &str, tensor: Tensor) -> ValueId {
         let constant = Some(Constant { name: name.to_owned(), data: Data::Tensor(tensor.clone()) });
         self.add(Slot { kind: Kind::Tensor(Known::constant(tensor)), mlir: None, constant })
     }
 
-    /// The same bytes under another shape: what Reshape and its kin make of a constant, without reading it.
+    /// Adds a constant with the same bytes and another shape, as Reshape and other views do, without reading it.
     pub(super) fn reshaped_constant(&mut self, id: ValueId, ty: &TensorType) -> Option<ValueId> {
         let Constant { data, .. } = self.slot(id).constant.as_ref()?;
         let dims = ty.static_shape()?;
@@ -105,7 +105,7 @@ impl<'c> Translator<'c, '_> {
         Some(self.add(Slot { kind: Kind::Tensor(value), mlir: None, constant }))
     }
 
-    /// A sparse constant, made dense.
+    /// Adds a sparse constant in dense form.
     pub(super) fn sparse_initializer(&mut self, sparse: &SparseTensorProto) -> Result<ValueId> {
         let values = sparse.values.as_ref().ok_or("has no values")?;
         let indices = sparse.indices.as_ref().ok_or("has no indices")?;
@@ -116,7 +116,7 @@ impl<'c> Translator<'c, '_> {
         Ok(self.constant(&values.name, tensor))
     }
 
-    /// The IR's value for a value of the model; a constant's operation is created when it is first used.
+    /// Returns the MLIR value of a value of the model. The operation of a constant is created on first use.
     pub(super) fn materialize(&mut self, id: ValueId) -> Result<Value<'c>> {
         if let Some(value) = self.slot(id).mlir {
             return Ok(value);
@@ -124,7 +124,7 @@ impl<'c> Translator<'c, '_> {
         let constant = self.slot(id).constant.clone().expect("a value without an operation is a constant");
         let ty = self.type_of(id);
         let attribute = self.constant_attribute(&constant, ty)?;
-        // Attributes are unique, so the same attribute is the same constant.
+        // Attributes are uniqued, so equal constants have the same attribute.
         if let Some(&shared) = self.constants.get(&attribute) {
             self.slot_mut(id).mlir = Some(shared);
             return Ok(shared);
@@ -183,7 +183,7 @@ impl<'c> Translator<'c, '_> {
     }
 }
 
-/// Scatters values to indices: linear ones of shape `[n]`, or one row of coordinates a value.
+/// Scatters values to indices: linear ones of shape `[n]`, or one row of coordinates per value.
 fn densify(values: &Tensor, indices: &Tensor, dims: &[i64]) -> Result<Tensor> {
     let dtype = values.dtype();
     let length = divi_onnx::tensor::count_of(dims)
@@ -191,7 +191,7 @@ fn densify(values: &Tensor, indices: &Tensor, dims: &[i64]) -> Result<Tensor> {
         .filter(|&length| length <= MAX_DENSIFIED_BYTES && dtype.bits().is_multiple_of(8))
         .ok_or("is sparse and too large to store densely")?;
     let width = (dtype.bits() / 8) as usize;
-    let indices_of = indices.ints().ok_or("has indices that are no integers")?;
+    let indices_of = indices.ints().ok_or("has indices that are not integers")?;
     let count = values.count();
     let rank = indices_of.len().checked_div(count).unwrap_or(1);
     if indices_of.len() != count * rank || (rank != 1 && rank != dims.len()) {

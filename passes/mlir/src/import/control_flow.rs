@@ -1,12 +1,12 @@
-//! If, Loop, Scan and sequences: carried along with their subgraphs as regions, so that nothing is lost. Divi plans
-//! them as opaque work. An If whose condition is known is replaced by the branch that is taken, a Loop whose number of
-//! iterations is known by those (`unroll`).
+//! Translates If, Loop, Scan and operators on sequences. Their subgraphs become regions, and divi plans them as opaque
+//! work. An If with a known condition is replaced by the branch taken, a Loop with a known trip count by its iterations
+//! (`unroll`).
 
 use super::{
     apply::Outputs,
-    attributes::NodeAttributes,
+    attributes::{NodeAttributes, subgraph},
     emit::NewRegion,
-    proto::{GraphProto, NodeProto, attribute_proto::AttributeType},
+    proto::{GraphProto, NodeProto},
     translate::{Kind, Result, Slot, Translator, ValueId},
 };
 use divi_dialect::{Block, NewOperation};
@@ -14,7 +14,7 @@ use divi_onnx::{Attributes, DType, Dim, Op, TensorType, Value};
 use melior::ir::Type;
 use rustc_hash::FxHashSet;
 
-/// A subgraph as a region, and what it yields.
+/// Region of a subgraph, and the types that it yields.
 struct Subgraph<'c> {
     region: NewRegion<'c>,
     yields: Vec<Kind<'c>>,
@@ -86,7 +86,7 @@ impl<'c, 'm> Translator<'c, 'm> {
         self.emit_with_regions(Op::If.name(), inputs, attributes, results, &regions)
     }
 
-    /// The types of a body's parameters, and how many of them are carried from one iteration to the next.
+    /// Returns the types of a body's parameters, and the number of loop-carried ones.
     fn body_arguments(
         &mut self,
         node: &'m NodeProto,
@@ -118,9 +118,9 @@ impl<'c, 'm> Translator<'c, 'm> {
             }
         }
         if arguments.len() != body.input.len() {
-            return Err(format!("gives its body {} values, which takes {}", arguments.len(), body.input.len()));
+            return Err(format!("passes {} values to its body, which takes {}", arguments.len(), body.input.len()));
         }
-        // What the body declares of its parameters holds in every iteration.
+        // Types that the body declares for its parameters hold in every iteration.
         for (argument, input) in arguments.iter_mut().zip(&body.input) {
             let declared = self.declared_type(input.r#type.as_ref())?;
             if let Some(declared) = declared {
@@ -130,7 +130,8 @@ impl<'c, 'm> Translator<'c, 'm> {
         Ok((arguments, carried))
     }
 
-    /// The results of Loop, Scan and SequenceMap: states after the last iteration, then what each iteration adds.
+    /// Returns the result types of Loop, Scan and SequenceMap: final states, then the concatenated values of all
+    /// iterations.
     fn body_results(
         &mut self,
         node: &NodeProto,
@@ -138,7 +139,7 @@ impl<'c, 'm> Translator<'c, 'm> {
         carried: usize,
         names: Outputs<'_>,
     ) -> Result<Vec<Option<Kind<'c>>>> {
-        // Loop's body yields whether to go on before anything else.
+        // The body of a Loop yields its condition first.
         let conditions = usize::from(node.op_type() == Op::Loop.name());
         if yields.len() < conditions + names.len() {
             return Err(format!(
@@ -226,21 +227,17 @@ impl<'c, 'm> Translator<'c, 'm> {
         graph.output.iter().map(|output| find(output.name())).collect()
     }
 
-    /// Names from outside that a node's subgraphs use.
+    /// Returns the names from outside that a node's subgraphs use.
     pub(super) fn captures(&self, node: &'m NodeProto) -> Vec<&'m str> {
         let mut free = vec![];
-        for attribute in &node.attribute {
-            if attribute.r#type() == AttributeType::Graph
-                && let Some(graph) = &attribute.g
-            {
-                free_names(graph, &mut vec![], &mut free);
-            }
+        for graph in node.attribute.iter().filter_map(subgraph) {
+            free_names(graph, &mut vec![], &mut free);
         }
         free
     }
 }
 
-/// What one of two branches yields.
+/// Returns the common type of what two branches yield.
 fn either<'c>(a: Kind<'c>, b: Kind<'c>) -> Option<Kind<'c>> {
     match (a, b) {
         (Kind::Tensor(a), Kind::Tensor(b)) if a.ty.dtype == b.ty.dtype => {
@@ -257,7 +254,7 @@ fn either<'c>(a: Kind<'c>, b: Kind<'c>) -> Option<Kind<'c>> {
     }
 }
 
-/// Names that a subgraph uses and does not define, its own subgraphs' included.
+/// Collects the names that a subgraph, including nested ones, uses and does not define.
 fn free_names<'m>(graph: &'m GraphProto, bound: &mut Vec<FxHashSet<&'m str>>, free: &mut Vec<&'m str>) {
     let mut names: FxHashSet<&str> = graph.input.iter().map(|input| input.name()).collect();
     names.extend(graph.initializer.iter().map(|tensor| tensor.name.as_str()));
@@ -268,7 +265,7 @@ fn free_names<'m>(graph: &'m GraphProto, bound: &mut Vec<FxHashSet<&'m str>>, fr
     let mut used: Vec<&str> = graph.output.iter().map(|output| output.name()).collect();
     for node in &graph.node {
         used.extend(node.input.iter().map(String::as_str));
-        for graph in node.attribute.iter().filter_map(|attribute| attribute.g.as_ref()) {
+        for graph in node.attribute.iter().filter_map(subgraph) {
             free_names(graph, bound, free);
         }
     }

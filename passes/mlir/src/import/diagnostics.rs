@@ -1,8 +1,8 @@
-//! What import says: errors, which end it, and warnings, which do not.
+//! Diagnostics of import: errors, which end it, and warnings.
 
 use std::fmt;
 
-/// What is wrong with a model. It is always the model's fault, or the options'.
+/// Error in a model or in the options.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}: error: {}{message}", prefix(.node.as_ref()))]
 pub struct Error {
@@ -11,14 +11,14 @@ pub struct Error {
     message: String,
 }
 
-/// A node as messages name it.
+/// Name and operator of a node, for messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct NodeName {
     pub(super) name: String,
     pub(super) op: String,
 }
 
-/// Returns the part of a message that names the node: nothing if there is none.
+/// Returns the part of a message that identifies the node, if there is one.
 fn prefix(node: Option<&NodeName>) -> String {
     node.map(|NodeName { name, op }| format!("node '{name}' ({op}): ")).unwrap_or_default()
 }
@@ -29,7 +29,7 @@ impl Error {
     }
 }
 
-/// Names for a message, quoted; the first of them if there are many.
+/// Returns quoted names for a message, at most the first 32.
 pub(crate) fn list_names<'a>(names: impl Iterator<Item = &'a str>) -> String {
     const MOST: usize = 32;
     let quoted: Vec<_> = names.map(|name| format!("'{name}'")).collect();
@@ -39,7 +39,7 @@ pub(crate) fn list_names<'a>(names: impl Iterator<Item = &'a str>) -> String {
     }
 }
 
-/// Something the user should know about a model that was imported.
+/// Warning about a model that was imported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
     file: String,

@@ -1,4 +1,4 @@
-//! Building MLIR. Import creates thousands of operations, so what repeats is cached.
+//! Builds MLIR. Import creates thousands of operations, so recurring identifiers and types are cached.
 
 use divi_dialect::{Block, NamedAttribute, NewOperation, Operation, Region, attr};
 use divi_onnx::{Attr, TensorType};
@@ -14,7 +14,7 @@ pub(super) struct Emitter<'c> {
     /// Blocks being filled, outermost first.
     blocks: Vec<Block<'c>>,
     file: Location<'c>,
-    /// Attribute names seen before; hashing them here is cheaper than in MLIR.
+    /// Cache of attribute names; a lookup here is cheaper than in MLIR.
     identifiers: FxHashMap<String, Identifier<'c>>,
     si64: Type<'c>,
     i64: Type<'c>,
@@ -53,12 +53,12 @@ impl<'c> Emitter<'c> {
         divi_dialect::tensor_type(self.context, ty)
     }
 
-    /// Opens a block for `operation` and the like to append to.
+    /// Opens a block to append operations to.
     pub(super) fn enter(&mut self, block: Block<'c>) {
         self.blocks.push(block);
     }
 
-    /// The innermost open block.
+    /// Returns the innermost open block.
     pub(super) fn block(&self) -> Block<'c> {
         *self.blocks.last().expect("a block is open while nodes are translated")
     }
@@ -67,7 +67,7 @@ impl<'c> Emitter<'c> {
         self.blocks.pop();
     }
 
-    /// An attribute under its name.
+    /// Returns an attribute with its name.
     pub(super) fn named(&mut self, name: &str, attribute: Attribute<'c>) -> NamedAttribute<'c> {
         let name = match self.identifiers.get(name) {
             Some(&identifier) => identifier,
@@ -84,8 +84,8 @@ impl<'c> Emitter<'c> {
         attr::string(self.context, text)
     }
 
-    /// The MLIR form of an attribute: integers are `si64`, lists are arrays of `i64`, `f32` or strings, as in onnx-mlir.
-    /// `None` for kinds that have none.
+    /// Converts an attribute to MLIR: integers to `si64`, lists to arrays of `i64`, `f32` or strings, as in onnx-mlir.
+    /// `None` for kinds that have no MLIR form.
     pub(super) fn attribute(&self, value: &Attr) -> Option<Attribute<'c>> {
         let array = |elements: Vec<Attribute<'c>>| attr::array(self.context, &elements);
         let float = |value: f32| attr::float_of_type(self.f32, value.into());
@@ -114,7 +114,7 @@ impl<'c> Emitter<'c> {
     }
 }
 
-/// A region in the making. It is destroyed, with all in it, unless an operation takes it.
+/// Region under construction. It is destroyed with its contents unless an operation takes it.
 pub(super) struct NewRegion<'c>(Option<Region<'c>>);
 
 impl<'c> NewRegion<'c> {

@@ -1,4 +1,4 @@
-//! The files that constants lie in. A model refers to few, thousands of times.
+//! Files that contain constants. A model refers to a few files, thousands of times.
 
 use super::{Options, Source};
 use crate::paths::relative;
@@ -9,13 +9,13 @@ use std::{
     rc::Rc,
 };
 
-/// A file with weights.
+/// File with weights.
 #[derive(Debug)]
 pub(super) struct WeightFile {
     pub(super) path: PathBuf,
-    /// The path as the IR is to write it.
+    /// Path relative to the IR's folder.
     pub(super) from_ir: String,
-    /// `None` if the file is not there, as planning allows.
+    /// `None` if the file does not exist, which planning allows.
     size: Option<u64>,
 }
 
@@ -31,13 +31,13 @@ impl WeightFile {
         self.size.is_some()
     }
 
-    /// Whether the file has these bytes; one that is not there may have anything.
+    /// Checks that the file has these bytes. A missing file passes.
     pub(super) fn check_extent(&self, offset: u64, length: u64) -> Result<(), weights::Error> {
         self.size.map_or(Ok(()), |size| weights::check_extent(&self.path, size, offset, length))
     }
 }
 
-/// Files that were asked for before.
+/// Cache of files.
 #[derive(Debug, Default)]
 pub(super) struct Files {
     external: FxHashMap<String, Rc<WeightFile>>,
@@ -45,7 +45,7 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// The file that a model names as `location`, which must be in the model's folder.
+    /// Returns the file that a model names as `location`, which must be in the model's folder.
     pub(super) fn external(
         &mut self,
         location: &str,
@@ -62,7 +62,7 @@ impl Files {
         Ok(file)
     }
 
-    /// The model's own file; `None` for a model from a pipe.
+    /// Returns the model's own file; `None` for a model from a pipe.
     pub(super) fn model(&mut self, source: &Source, options: &Options) -> Result<Option<Rc<WeightFile>>, String> {
         if let (None, Some(path)) = (&self.model, &source.path) {
             self.model = Some(Rc::new(WeightFile::new(path.clone(), &options.ir_folder)?));

@@ -1,4 +1,4 @@
-//! Functions that a model brings along: their nodes take the place of the call.
+//! Inlines the functions that a model defines.
 
 use super::{
     attributes::find,
@@ -7,10 +7,10 @@ use super::{
 };
 use divi_onnx::schema::OPSET;
 
-/// Calls within calls; more is a function that calls itself, or might as well.
+/// Limit of nested calls, which only recursion exceeds in practice.
 const MAX_DEPTH: usize = 64;
 
-/// Nodes that inlining may create: a few functions that call each other twice make exponentially many.
+/// Limit of nodes that inlining creates: functions that call each other twice grow exponentially.
 pub(super) const MAX_INLINED_NODES: usize = 1 << 17;
 
 impl<'m> Translator<'_, 'm> {
@@ -63,7 +63,7 @@ impl<'m> Translator<'_, 'm> {
                 self.bind(name, *id)?;
             }
         }
-        // Optional parameters that the call leaves out are absent in the body too: names without a value.
+        // Optional parameters that the call omits are absent in the body too: names without a value.
         self.absent
             .push(function.input.iter().map(String::as_str).filter(|name| self.lookup(name).is_none()).collect());
         self.arguments.push(arguments);
@@ -86,7 +86,7 @@ impl<'m> Translator<'_, 'm> {
         results
     }
 
-    /// An attribute of a call; within a function it may itself refer to the caller's.
+    /// Returns an attribute of a call; within a function, it may refer to an attribute of the caller.
     fn argument(&self, call: &'m NodeProto, name: &str) -> Option<&'m super::proto::AttributeProto> {
         let attribute = call.attribute.iter().find(|attribute| attribute.name() == name)?;
         match attribute.ref_attr_name() {

@@ -1,18 +1,18 @@
-//! `--input-shape` and `--batch`: shapes of a model's inputs that the user fixes.
+//! `--input-shape` and `--batch`: fixes the shapes of a model's inputs.
 
 use super::{Options, list_names};
 use divi_onnx::{Dim, Symbol, TensorType};
 use rustc_hash::FxHashMap;
 
-/// The sizes that named dimensions get.
+/// Sizes of named dimensions.
 pub(crate) type Sizes = FxHashMap<Symbol, i64>;
 
-/// Gives inputs the shapes that the options ask for. A named dimension that is fixed in one input is fixed in all.
+/// Sets the shapes of inputs as the options request. A named dimension that is fixed in one input is fixed in all.
 ///
-/// Shapes for inputs that are not among these are the caller's to complain about.
+/// The caller reports shapes for unknown inputs.
 pub(crate) fn fix(options: &Options, inputs: &mut [(&str, &mut TensorType)]) -> Result<Sizes, String> {
     let mut sizes = Sizes::default();
-    // Its first dimension is the batch, even if the model has fixed it.
+    // The first dimension of this input is the batch, even if it is static.
     let batched = inputs.iter().find(|(_, ty)| has_front(ty)).map(|(name, _)| (*name).to_owned());
     for (name, dims) in &named_shapes(options, inputs)? {
         let Some((_, ty)) = inputs.iter_mut().find(|(other, _)| other == name) else { continue };
@@ -50,7 +50,7 @@ pub(crate) fn fix(options: &Options, inputs: &mut [(&str, &mut TensorType)]) -> 
     Ok(sizes)
 }
 
-/// The shapes that the options ask for, each with its input's name.
+/// Returns the requested shapes, each with its input's name.
 fn named_shapes(options: &Options, inputs: &[(&str, &mut TensorType)]) -> Result<Vec<(String, Vec<i64>)>, String> {
     let mut shapes = options.input_shapes.clone();
     let Some(unnamed) = shapes.iter().position(|(name, _)| name.is_empty()) else { return Ok(shapes) };
@@ -69,7 +69,7 @@ fn named_shapes(options: &Options, inputs: &[(&str, &mut TensorType)]) -> Result
     Ok(shapes)
 }
 
-/// Whether any input has a first dimension, open or not, or may have one.
+/// Returns true if any input has, or may have, a first dimension.
 pub(crate) fn has_batch(inputs: &[(&str, &mut TensorType)]) -> bool {
     inputs.iter().any(|(_, ty)| has_front(ty))
 }
@@ -78,7 +78,7 @@ fn has_front(ty: &TensorType) -> bool {
     ty.shape.as_ref().is_none_or(|shape| !shape.is_empty())
 }
 
-/// Sets the first dimension of every input that leaves it open.
+/// Sets the first dimension of every input where it is dynamic.
 fn fix_batch(batch: i64, inputs: &mut [(&str, &mut TensorType)], sizes: &mut Sizes) {
     for (_, ty) in inputs.iter_mut() {
         if let Some(first @ (Dim::Symbol(_) | Dim::Unknown)) = ty.shape.as_mut().and_then(|shape| shape.first_mut())
@@ -89,7 +89,7 @@ fn fix_batch(batch: i64, inputs: &mut [(&str, &mut TensorType)], sizes: &mut Siz
     }
 }
 
-/// Records the size of a named dimension; the error is the size that it has already.
+/// Records the size of a named dimension. The error is another size recorded earlier.
 fn set(sizes: &mut Sizes, dim: Dim, size: i64) -> Result<(), i64> {
     let Dim::Symbol(symbol) = dim else { return Ok(()) };
     match *sizes.entry(symbol).or_insert(size) {
@@ -115,14 +115,14 @@ mod tests {
     }
 
     #[test]
-    fn a_named_dimension_is_fixed_everywhere() {
+    fn named_dimension_is_fixed_in_all_inputs() {
         let options = Options { input_shapes: vec![("y".into(), vec![8, 3])], ..Options::default() };
         let shapes = fixed(&options, &[("x", &[N, M]), ("y", &[N, Dim::Known(3)])]).unwrap();
         assert_eq!(shapes, [[Dim::Known(8), M], [Dim::Known(8), Dim::Known(3)]]);
     }
 
     #[test]
-    fn a_shape_without_a_name_is_for_the_only_input() {
+    fn unnamed_shape_is_for_the_only_input() {
         let options = Options { input_shapes: vec![(String::new(), vec![8, 3])], ..Options::default() };
         assert_eq!(fixed(&options, &[("x", &[N, M])]).unwrap(), [[Dim::Known(8), Dim::Known(3)]]);
         let message = fixed(&options, &[("x", &[N, M]), ("y", &[N])]).unwrap_err();
@@ -133,21 +133,21 @@ mod tests {
     }
 
     #[test]
-    fn batch_fixes_what_is_open() {
+    fn batch_fixes_dynamic_first_dimensions() {
         let options = Options { batch: Some(4), ..Options::default() };
         let shapes = fixed(&options, &[("x", &[N]), ("mask", &[Dim::Known(1), N]), ("z", &[Dim::Unknown])]).unwrap();
         assert_eq!(shapes, [vec![Dim::Known(4)], vec![Dim::Known(1), Dim::Known(4)], vec![Dim::Known(4)]]);
     }
 
     #[test]
-    fn a_batch_needs_an_input_with_a_first_dimension() {
+    fn batch_needs_an_input_with_a_first_dimension() {
         let has = |mut ty: TensorType| has_batch(&[("x", &mut ty)]);
         assert!(has(TensorType::of_rank(DType::F32, 1)) && has(TensorType::unranked(DType::F32)));
         assert!(!has(TensorType::scalar(DType::F32)));
     }
 
     #[test]
-    fn a_batch_does_not_contradict_the_first_shape() {
+    fn batch_must_agree_with_the_first_shape() {
         let of =
             |name: &str| Options { batch: Some(4), input_shapes: vec![(name.into(), vec![2])], ..Options::default() };
         let inputs: &[(&str, &[Dim])] = &[("x", &[Dim::Known(1)]), ("table", &[Dim::Known(9)]), ("y", &[N])];
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn shapes_that_contradict_are_refused() {
+    fn contradictory_shapes_are_rejected() {
         let shapes = vec![("x".into(), vec![2]), ("y".into(), vec![3])];
         let options = Options { input_shapes: shapes, ..Options::default() };
         assert!(fixed(&options, &[("x", &[N]), ("y", &[N])]).unwrap_err().contains("another makes 2"));

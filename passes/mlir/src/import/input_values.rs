@@ -1,4 +1,4 @@
-//! `--input-value`: inputs that are constants from now on.
+//! `--input-value`: replaces inputs by constants.
 
 use super::{
     translate::{Result, Translator},
@@ -7,17 +7,17 @@ use super::{
 use divi_onnx::{DType, Tensor, TensorType};
 use serde_json::Value as Json;
 
-/// Elements that a command line may give an input.
+/// Limit of the elements of a value on the command line.
 const MAX_ELEMENTS: usize = 1 << 16;
 
 impl<'m> Translator<'_, 'm> {
-    /// Gives an input a value, as text, so that it is a constant and no argument.
+    /// Binds an input to a constant, given as text, instead of an argument.
     pub(super) fn fix_value(&mut self, name: &'m str, ty: &ValueType<'_>, text: &str) -> Result<()> {
         if self.options.input_shapes.iter().any(|(other, _)| other == name) {
             return Err(format!("input '{name}' is given a shape and a value: a value has its own shape"));
         }
         let ValueType::Tensor(ty) = ty else {
-            return Err(format!("input '{name}' is no tensor, so it takes no value"));
+            return Err(format!("input '{name}' is not a tensor and cannot be given a value"));
         };
         let tensor = parse(ty, text).map_err(|problem| format!("input '{name}' is given '{text}', {problem}"))?;
         let id = self.constant(name, tensor);
@@ -25,8 +25,8 @@ impl<'m> Translator<'_, 'm> {
     }
 }
 
-/// Reads a number, or a list of numbers in brackets, as a tensor of a type. A list of lists says its own shape; a plain
-/// list may also be the elements of any shape, in row-major order.
+/// Parses a number, or a list of numbers in brackets, as a tensor of a type. A nested list determines its own shape; a
+/// flat list may also be the elements of any shape, in row-major order.
 fn parse(ty: &TensorType, text: &str) -> Result<Tensor> {
     let json = divi_json::parse(text)
         .map_err(|_| "which is neither a number, true, false, nor a list of them as [1,2]".to_owned())?;
@@ -56,10 +56,10 @@ fn parse(ty: &TensorType, text: &str) -> Result<Tensor> {
         }
         dtype => return Err(format!("but its elements are {dtype}, which cannot be written on the command line")),
     };
-    tensor.ok_or_else(|| format!("which is no tensor of {}", ty.dtype))
+    tensor.ok_or_else(|| format!("which is not a tensor of {}", ty.dtype))
 }
 
-/// The lengths of lists within lists, along the first elements.
+/// Collects the lengths of nested lists, along the first elements.
 fn measure(json: &Json, lengths: &mut Vec<usize>) {
     if let Json::Array(items) = json {
         lengths.push(items.len());
@@ -67,13 +67,13 @@ fn measure(json: &Json, lengths: &mut Vec<usize>) {
     }
 }
 
-/// The numbers of lists within lists, if all lists of a level are of one length.
+/// Collects the numbers of nested lists, if all lists of a level have the same length.
 fn collect<'j>(json: &'j Json, lengths: &[usize], leaves: &mut Vec<&'j Json>) -> Result<()> {
     match (json, lengths) {
         (Json::Array(items), [length, inner @ ..]) if items.len() == *length => {
             items.iter().try_for_each(|item| collect(item, inner, leaves))
         }
-        (Json::Array(_), _) | (_, [_, ..]) => Err("whose lists are not of one length".into()),
+        (Json::Array(_), _) | (_, [_, ..]) => Err("whose lists differ in length".into()),
         (leaf, []) if leaves.len() < MAX_ELEMENTS => {
             leaves.push(leaf);
             Ok(())
@@ -82,7 +82,7 @@ fn collect<'j>(json: &'j Json, lengths: &[usize], leaves: &mut Vec<&'j Json>) ->
     }
 }
 
-/// The shape of a value: the declared one where that says how many elements there are, else the one that is written.
+/// Returns the shape of a value: the declared one if its element count matches, otherwise the written one.
 fn shape(ty: &TensorType, written: &[usize], count: usize) -> Result<Vec<i64>> {
     let written: Vec<i64> = written.iter().map(|&length| length as i64).collect();
     let fits = |shape: &[divi_onnx::Dim]| {
@@ -92,7 +92,7 @@ fn shape(ty: &TensorType, written: &[usize], count: usize) -> Result<Vec<i64>> {
     match (&ty.shape, ty.static_shape()) {
         (Some(shape), _) if fits(shape) => Ok(written),
         (_, Some(dims)) if written.len() <= 1 && divi_onnx::tensor::count_of(&dims) == Some(count as u64) => Ok(dims),
-        // A single number for a dimension that is open.
+        // A single number for dynamic dimensions.
         (Some(shape), None) if written.is_empty() && shape.iter().all(|dim| dim.known().is_none_or(|dim| dim == 1)) => {
             Ok(vec![1; shape.len()])
         }
@@ -101,7 +101,7 @@ fn shape(ty: &TensorType, written: &[usize], count: usize) -> Result<Vec<i64>> {
     }
 }
 
-/// True if an integer is one of a type's. `beyond` says that its bits stand for a number beyond the signed ones.
+/// Returns true if an integer fits into a type. `beyond` marks the bits of an unsigned number above the signed range.
 fn fits(dtype: DType, number: i64, beyond: bool) -> bool {
     let bits = dtype.bits();
     if bits >= 64 {
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn values_of_another_type_or_shape_are_refused() {
+    fn values_of_another_type_or_shape_are_rejected() {
         for (dtype, text) in [
             (DType::I64, "1.5"),
             (DType::I64, "x"),

@@ -1,4 +1,4 @@
-//! The model's inputs: what shapes they have, and what the options make of them.
+//! Translates the model's inputs, with the shapes and values of the options.
 
 use super::input_shapes;
 use super::{
@@ -13,7 +13,7 @@ use melior::ir::Attribute;
 use rustc_hash::FxHashSet;
 
 impl<'c, 'm> Translator<'c, 'm> {
-    /// Graph inputs become arguments, but for those that an initializer gives a value.
+    /// Adds an argument for every graph input without an initializer or a value.
     pub(super) fn inputs(&mut self, graph: &'m GraphProto, block: Block<'c>) -> Result<Vec<Attribute<'c>>> {
         let initialized: FxHashSet<&str> = graph.initializer.iter().map(|tensor| tensor.name.as_str()).collect();
         let shaped = self.options.input_shapes.iter().map(|(name, _)| (name.as_str(), "shape"));
@@ -27,7 +27,7 @@ impl<'c, 'm> Translator<'c, 'm> {
             if !graph.input.iter().any(|input| input.name() == name) {
                 let open = graph.input.iter().map(|input| input.name()).filter(|name| !initialized.contains(name));
                 return Err(format!(
-                    "there is no input '{name}' to give a {what}: the inputs are {}",
+                    "cannot give a {what} to unknown input '{name}'; the inputs are {}",
                     list_names(open)
                 ));
             }
@@ -62,7 +62,7 @@ impl<'c, 'm> Translator<'c, 'm> {
         Ok(attributes)
     }
 
-    /// A size for a dimension that no input has is an error.
+    /// Checks that every size of the options is for a dimension that an input has.
     fn check_dims(&self) -> Result<()> {
         let Some((name, _)) = self.options.dims.iter().find(|(name, _)| !self.symbols.contains_key(name)) else {
             return Ok(());
@@ -70,20 +70,20 @@ impl<'c, 'm> Translator<'c, 'm> {
         let mut names: Vec<_> = self.symbols.keys().map(String::as_str).collect();
         names.sort_unstable();
         Err(match names[..] {
-            [] => format!("there is no dimension '{name}' to give a size: no dimension of the inputs has a name"),
+            [] => format!("cannot give a size to unknown dimension '{name}': no dimension of the inputs has a name"),
             _ => format!(
-                "there is no dimension '{name}' to give a size: the inputs have {}",
+                "cannot give a size to unknown dimension '{name}'; the inputs have {}",
                 list_names(names.into_iter())
             ),
         })
     }
 
-    /// What the options say of shapes, which also says what the named dimensions are.
+    /// Applies the shapes of the options, which also determine the sizes of named dimensions.
     fn fix_shapes(&mut self, types: &mut [(&'m str, ValueType<'c>)]) -> Result<()> {
         let shaped = |name: &str| self.options.input_shapes.iter().any(|(other, _)| other == name || other.is_empty());
         let is_tensor = |ty: &ValueType<'_>| matches!(ty, ValueType::Tensor(_));
         if let Some((name, _)) = types.iter().find(|(name, ty)| shaped(name) && !is_tensor(ty)) {
-            return Err(format!("input '{name}' is no tensor, so it takes no shape"));
+            return Err(format!("input '{name}' is not a tensor and cannot be given a shape"));
         }
         let mut inputs: Vec<_> = types
             .iter_mut()
@@ -111,7 +111,7 @@ impl<'c, 'm> Translator<'c, 'm> {
         Ok(())
     }
 
-    /// The attributes of an argument or result: its name, and those of its dimensions (`0:batch,2:length`).
+    /// Returns the attributes of an argument or result: its name, and the names of its dimensions (`0:batch,2:length`).
     pub(super) fn value_attributes(&self, name: &str, dim_params: String) -> Attribute<'c> {
         let mut attributes = vec![];
         if !dim_params.is_empty() {
@@ -126,7 +126,7 @@ impl<'c, 'm> Translator<'c, 'm> {
             return String::new();
         };
         let named = shape.iter().enumerate().filter_map(|(i, &dim)| {
-            // A name that the list could not be split at again is left out.
+            // A name that contains a separator is omitted.
             let name = self.symbol_name(dim).filter(|name| !name.contains([',', ':']))?;
             Some(format!("{i}:{name}"))
         });

@@ -1,4 +1,4 @@
-//! Names: which value a name stands for, and what the model declares of it.
+//! Scopes of names, and the types that the model declares for them.
 
 use super::{
     proto::{GraphProto, ValueInfoProto},
@@ -10,14 +10,14 @@ use melior::ir::Type;
 use prost::Message;
 use rustc_hash::FxHashMap;
 
-/// Names that are visible. A function's body does not see its caller's.
+/// Scope of names. The body of a function does not see those of its caller.
 pub(super) struct Scope<'m> {
     names: FxHashMap<&'m str, ValueId>,
     declared: Declared<'m>,
     sees_outer: bool,
 }
 
-/// Types that the model declares for values, decoded when the first is asked for.
+/// Types that the model declares for values, decoded on first use.
 struct Declared<'m> {
     graph: Option<&'m GraphProto>,
     types: Option<FxHashMap<String, ValueInfoProto>>,
@@ -45,7 +45,7 @@ impl<'c, 'm> Translator<'c, 'm> {
         None
     }
 
-    /// Gives a value its name, which nothing else in the graph may have.
+    /// Binds a name, which must be unique in the graph, to a value.
     pub(super) fn bind(&mut self, name: &'m str, id: ValueId) -> Result<()> {
         let scope = self.scopes.last_mut().expect("a scope is open while a graph is translated");
         match scope.names.insert(name, id) {
@@ -78,7 +78,7 @@ impl<'c, 'm> Translator<'c, 'm> {
         }
     }
 
-    /// The type that the innermost graph declares for a value, as far as it holds.
+    /// Returns the type that the innermost graph declares for a value, as far as it is still valid.
     pub(super) fn declared(&mut self, name: &str) -> Result<Option<ValueType<'c>>> {
         let scope = self.scopes.last_mut().expect("a scope is open while a graph is translated");
         let Some(graph) = scope.declared.graph else { return Ok(None) };
@@ -102,8 +102,7 @@ impl<'c, 'm> Translator<'c, 'm> {
         Ok(declared.map(|declared| self.still_valid(declared)))
     }
 
-    /// Weakens a declared type: other input shapes than the model's make every dimension uncertain, and so do
-    /// iterations of a loop.
+    /// Weakens a declared type: if the options override input shapes, or in an unrolled loop, only its rank is certain.
     pub(super) fn still_valid(&self, declared: ValueType<'c>) -> ValueType<'c> {
         match declared {
             ValueType::Tensor(TensorType { dtype, shape: Some(shape) })

@@ -1,5 +1,4 @@
-//! Operators that divi carries along without understanding them: of other domains, on sequences and optionals, or newer
-//! than divi.
+//! Translates operators that divi has no rules for: of other domains, on sequences and optionals, or newer than divi.
 
 use super::{
     apply::Outputs,
@@ -11,7 +10,7 @@ use divi_dialect::attr;
 use divi_onnx::{Attr, Attributes, DType, Dim, Op, TensorType, Value};
 
 impl<'c, 'm> Translator<'c, 'm> {
-    /// An operator of another domain: `onnx.Custom`, as in onnx-mlir.
+    /// Translates an operator of another domain to `onnx.Custom`, as in onnx-mlir.
     pub(super) fn custom(
         &mut self,
         domain: &str,
@@ -26,7 +25,7 @@ impl<'c, 'm> Translator<'c, 'm> {
         check_names(&plain)?;
         plain.push("domain_name", Attr::Str(domain.to_owned()));
         plain.push("function_name", Attr::Str(self.current.op.clone()));
-        // The first version is what everybody assumes.
+        // Version 1 is the default.
         if let Some(version) = self.domain_version(domain).filter(|&version| version != 1) {
             plain.push("domain_version", Attr::Int(version));
         }
@@ -35,7 +34,7 @@ impl<'c, 'm> Translator<'c, 'm> {
         self.emit("Custom", inputs, &plain, types)
     }
 
-    /// The version of a domain that the function around the current node imports, or the model.
+    /// Returns the version of a domain that the enclosing function imports, or the model.
     fn domain_version(&self, domain: &str) -> Option<i64> {
         let imports = self.call_stack.last().map(|function| &function.opset_import[..]);
         let find = |imports: &[OperatorSetIdProto]| {
@@ -44,7 +43,7 @@ impl<'c, 'm> Translator<'c, 'm> {
         imports.and_then(find).or_else(|| find(self.opset_imports))
     }
 
-    /// An operator that divi does not know, or operands that are no tensors.
+    /// Translates an operator that divi does not know, or with operands that are not tensors.
     pub(super) fn opaque(
         &mut self,
         op: &str,
@@ -66,7 +65,8 @@ impl<'c, 'm> Translator<'c, 'm> {
         self.opaque.entry(op).or_insert((0, first)).0 += 1;
     }
 
-    /// Result types of an operator without a rule: as declared, or else like its first operand, of any shape.
+    /// Returns the result types of an operator without a rule: as declared, or unranked with the first operand's
+    /// element type.
     fn opaque_types(&mut self, inputs: &[Option<ValueId>], names: Outputs<'_>) -> Result<Vec<Option<Kind<'c>>>> {
         let like = inputs.iter().flatten().find_map(|&id| match &self.slot(id).kind {
             Kind::Tensor(value) => Some(value.ty.dtype),
@@ -92,7 +92,7 @@ impl<'c, 'm> Translator<'c, 'm> {
         Ok(types)
     }
 
-    /// Result types of operators on sequences and optionals.
+    /// Returns the result types of operators on sequences and optionals.
     fn container_types(
         &mut self,
         op: &str,
@@ -136,11 +136,11 @@ impl<'c, 'm> Translator<'c, 'm> {
     }
 }
 
-/// Attributes of operators that divi does not know go into the IR under their own names, if it has no other use for them.
+/// Checks that no attribute of an unknown operator has a name that the IR reserves.
 fn check_names(attributes: &Attributes) -> Result<()> {
     const RESERVED: &[&str] = &["domain_name", "domain_version", "function_name", attr::NODE_NAME.name()];
     match attributes.iter().find(|(name, _)| RESERVED.contains(name)) {
-        Some((name, _)) => Err(format!("has attribute '{name}', a name that the IR has another use for: rename it")),
+        Some((name, _)) => Err(format!("has attribute '{name}', a name that the IR reserves: rename it")),
         None => Ok(()),
     }
 }

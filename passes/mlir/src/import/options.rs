@@ -1,13 +1,13 @@
-//! How a model is to be imported.
+//! Options of import.
 
 use std::path::PathBuf;
 
-/// Changes that the command line asks for, and where weights are.
+/// Changes of the model's inputs, and the location of weights.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Size of every input's first dimension, where the model leaves it open.
+    /// Size of every input's first dimension where it is dynamic.
     pub batch: Option<i64>,
-    /// Shapes of inputs by name. An empty name stands for the only input.
+    /// Shapes of inputs by name. An empty name means the only input.
     pub input_shapes: Vec<(String, Vec<i64>)>,
     /// Sizes of symbolic dimensions by name.
     pub dims: Vec<(String, i64)>,
@@ -20,13 +20,13 @@ pub struct Options {
 }
 
 impl Options {
-    /// Reads `input:8x3x224x224`, several separated by commas. The name may itself contain colons. Without a name, the
-    /// shape is for the only input.
+    /// Parses `input:8x3x224x224`, several separated by commas. The name may contain colons. A shape without a name is
+    /// for the only input.
     pub fn parse_input_shapes(text: &str) -> Result<Vec<(String, Vec<i64>)>, String> {
         let mut shapes: Vec<(String, Vec<i64>)> = vec![];
         for part in text.split(',').filter(|part| !part.is_empty()) {
             let malformed =
-                || format!("'{part}' is no input shape: write NAME:8x3x224x224, or 8x3x224x224 for the only input");
+                || format!("'{part}' is not an input shape: write NAME:8x3x224x224, or 8x3x224x224 for the only input");
             let named = part.rsplit_once(':');
             if named.is_some_and(|(name, _)| name.is_empty()) {
                 return Err(malformed());
@@ -51,7 +51,7 @@ impl Options {
         Ok(shapes)
     }
 
-    /// Reads `seq=128`, several separated by commas.
+    /// Parses `seq=128`, several separated by commas.
     pub fn parse_dims(text: &str) -> Result<Vec<(String, i64)>, String> {
         let mut dims: Vec<(String, i64)> = vec![];
         for part in text.split(',').filter(|part| !part.is_empty()) {
@@ -59,7 +59,8 @@ impl Options {
                 let size = size.parse::<i64>().ok().filter(|&size| size >= 0)?;
                 (!name.is_empty()).then(|| (name.to_owned(), size))
             });
-            let (name, size) = parsed.ok_or_else(|| format!("'{part}' is no size of a dimension: write NAME=128"))?;
+            let (name, size) =
+                parsed.ok_or_else(|| format!("'{part}' is not the size of a dimension: write NAME=128"))?;
             if dims.iter().any(|(other, _)| *other == name) {
                 return Err(format!("dimension '{name}' is given two sizes"));
             }
@@ -68,12 +69,12 @@ impl Options {
         Ok(dims)
     }
 
-    /// Reads `sr=16000` or `sizes=[1,2]`, one a line.
+    /// Parses `sr=16000` or `sizes=[1,2]`, one per line.
     pub fn parse_input_values(lines: &str) -> Result<Vec<(String, String)>, String> {
         let mut values: Vec<(String, String)> = vec![];
         for line in lines.lines().filter(|line| !line.is_empty()) {
             let Some((name, value)) = line.split_once('=').filter(|(name, _)| !name.is_empty()) else {
-                return Err(format!("'{line}' is no value of an input: write NAME=16000 or NAME=[1,2]"));
+                return Err(format!("'{line}' is not the value of an input: write NAME=16000 or NAME=[1,2]"));
             };
             if values.iter().any(|(other, _)| other == name) {
                 return Err(format!("input '{name}' is given two values"));
@@ -83,7 +84,7 @@ impl Options {
         Ok(values)
     }
 
-    /// Whether shapes that the model declares may be out of date.
+    /// Returns true if declared shapes may not hold any more.
     pub(super) fn overrides_shapes(&self) -> bool {
         self.batch.is_some() || !self.input_shapes.is_empty()
     }

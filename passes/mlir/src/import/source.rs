@@ -1,16 +1,17 @@
-//! A model file, and how to tell one from MLIR.
+//! Model files, and their distinction from MLIR.
 
 use bytes::Bytes;
 use divi_runtime::weights;
 use std::path::{Path, PathBuf};
 
-/// The bytes of a model and where they came from.
+/// Bytes of a model, and their origin.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// What messages call it.
+    /// Name in messages.
     pub name: String,
-    /// Where the file is; `None` for a model from a pipe, whose bytes nothing can refer to.
+    /// Path of the file; `None` for a model from a pipe, whose bytes the IR cannot refer to.
     pub path: Option<PathBuf>,
+    /// The encoded model.
     pub bytes: Bytes,
 }
 
@@ -20,17 +21,17 @@ impl Source {
         Ok(Self { name: path.display().to_string(), path: Some(path.to_owned()), bytes: weights::map(path)? })
     }
 
-    /// A model that is in memory only.
+    /// Wraps a model that is in memory only.
     pub fn from_memory(name: &str, bytes: Bytes) -> Self {
         Self { name: name.to_owned(), path: None, bytes }
     }
 
-    /// The folder that external data must be in.
+    /// Returns the folder that external data must be in.
     pub(super) fn folder(&self) -> &Path {
         self.path.as_deref().and_then(Path::parent).unwrap_or(Path::new(""))
     }
 
-    /// Where in the file a slice of its bytes lies.
+    /// Returns the offset in the file of a slice of its bytes.
     pub(super) fn offset_of(&self, slice: &[u8]) -> Option<u64> {
         self.path.as_ref()?;
         let start = (slice.as_ptr() as usize).checked_sub(self.bytes.as_ptr() as usize)?;
@@ -38,7 +39,8 @@ impl Source {
     }
 }
 
-/// Whether bytes are a protobuf rather than MLIR, which is text or starts with its bytecode's magic number.
+/// Returns true if bytes are a protobuf rather than MLIR, which is text or starts with the magic number of its
+/// bytecode.
 pub fn is_onnx(bytes: &[u8]) -> bool {
     const BYTECODE: &[u8] = b"ML\xefR";
     let head = &bytes[..bytes.len().min(4096)];
@@ -59,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn models_are_told_from_mlir() {
+    fn models_are_distinguished_from_mlir() {
         assert!(is_onnx(b"\x08\x08\x12\x07pytorch"));
         assert!(is_onnx(&[0xff, 0xfe]));
         assert!(!is_onnx(b"module {\n}\n"));

@@ -1,7 +1,6 @@
-//! `TensorProto`, decoded by hand: numbers stay undecoded slices of the file they came from.
+//! Hand-written decoder of `TensorProto`: numbers stay undecoded slices of their file.
 //!
-//! A generated decoder would copy packed floats into a vector and lose where they lie; weights are to be referred to
-//! where they lie.
+//! A generated decoder would copy packed floats into a vector and lose their offset, which the IR refers to.
 
 use super::proto::StringStringEntryProto;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
@@ -11,16 +10,17 @@ use prost::{
     encoding::{self, DecodeContext, WireType},
 };
 
-/// The payload of a packed repeated field, in wire encoding. One chunk aliases the file; several are joined in a copy.
+/// Payload of a packed repeated field, in wire encoding. A single chunk aliases the file; several are joined in a copy.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Packed(Bytes);
 
 impl Packed {
+    /// Returns true if the field has no elements.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The bytes on the wire: for fixed-width fields, the numbers themselves.
+    /// Returns the bytes on the wire: for fixed-width fields, the numbers themselves.
     pub fn bytes(&self) -> &Bytes {
         &self.0
     }
@@ -29,14 +29,14 @@ impl Packed {
         if self.0.is_empty() {
             self.0 = chunk;
         } else {
-            // A buffer of its own grows in place: a field may come one element at a time.
+            // An exclusive buffer grows in place: a field may be encoded one element at a time.
             let mut joined = std::mem::take(&mut self.0).try_into_mut().unwrap_or_else(|shared| shared[..].into());
             joined.extend_from_slice(&chunk);
             self.0 = joined.freeze();
         }
     }
 
-    /// Accepts both encodings a repeated number may have: packed, or one element at a time.
+    /// Decodes both encodings of a repeated number: packed, or one element at a time.
     fn merge(&mut self, wire_type: WireType, buf: &mut impl Buf, context: DecodeContext) -> Result<(), DecodeError> {
         let width = match wire_type {
             WireType::LengthDelimited => {
@@ -62,7 +62,7 @@ impl Packed {
         Ok(())
     }
 
-    /// The varints of an integer field; `None` if the payload is cut or malformed.
+    /// Decodes the varints of an integer field; `None` if the payload is truncated or malformed.
     pub fn varints(&self) -> Option<Vec<u64>> {
         let mut rest = self.0.clone();
         let mut values = Vec::with_capacity(rest.len().min(1 << 16));
@@ -83,26 +83,39 @@ impl Packed {
     }
 }
 
-/// prost gives other crates no way to make its decoding error but to fail at decoding.
+/// Creates a decoding error. prost has no public constructor for it, so decoding an empty buffer has to fail.
 fn wrong_wire_type() -> DecodeError {
-    encoding::decode_varint(&mut &[][..]).expect_err("nothing is no varint")
+    encoding::decode_varint(&mut &[][..]).expect_err("an empty buffer is not a varint")
 }
 
-/// A constant as ONNX stores it.
+/// `TensorProto` of ONNX. Its fields have the names of the schema.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct TensorProto {
+    /// Shape.
     pub dims: Vec<i64>,
+    /// Code of the element type.
     pub data_type: i32,
+    /// True if the tensor is stored in segments, which are not supported.
     pub has_segment: bool,
+    /// Elements of types float and complex64.
     pub float_data: Packed,
+    /// Elements of integers up to 32 bits, of narrow floats and of bool.
     pub int32_data: Packed,
+    /// Elements of type string.
     pub string_data: Vec<Bytes>,
+    /// Elements of type int64.
     pub int64_data: Packed,
+    /// Name of an initializer.
     pub name: String,
+    /// Elements of any numeric type, in little-endian order.
     pub raw_data: Option<Bytes>,
+    /// Elements of types double and complex128.
     pub double_data: Packed,
+    /// Elements of types uint32 and uint64.
     pub uint64_data: Packed,
+    /// Location, offset and length of external data.
     pub external_data: Vec<StringStringEntryProto>,
+    /// 1 if the elements are external data.
     pub data_location: i32,
 }
 
@@ -172,19 +185,35 @@ impl Message for TensorProto {
     }
 }
 
-/// Where a tensor's elements are.
+/// Elements of a tensor, or their location.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Elements {
-    /// Here. The buffer aliases the file where the encoding allows.
+    /// In memory. The buffer aliases the file where the encoding allows.
     Here(Tensor),
     /// In a file next to the model.
-    External { dtype: DType, dims: Vec<i64>, location: String, offset: u64, length: u64 },
-    /// Strings have no dense form.
-    Strings { dims: Vec<i64>, values: Vec<Bytes> },
+    External {
+        /// Element type.
+        dtype: DType,
+        /// Shape.
+        dims: Vec<i64>,
+        /// Path of the file, relative to the model's folder.
+        location: String,
+        /// Offset in the file, in bytes.
+        offset: u64,
+        /// Length in bytes.
+        length: u64,
+    },
+    /// Strings, which have no dense form.
+    Strings {
+        /// Shape.
+        dims: Vec<i64>,
+        /// Elements in row-major order.
+        values: Vec<Bytes>,
+    },
 }
 
 impl TensorProto {
-    /// The elements, checked against type and shape. The error says what does not fit.
+    /// Returns the elements, checked against type and shape. The error is a predicate whose subject is the tensor.
     pub fn elements(&self) -> Result<Elements, String> {
         let dtype = DType::from_code(self.data_type.into())
             .ok_or_else(|| format!("has element type code {}, which ONNX does not have", self.data_type))?;
@@ -220,9 +249,11 @@ impl TensorProto {
             self.external_data.iter().find(|entry| entry.key.as_deref() == Some(key)).and_then(|e| e.value.as_deref())
         };
         let number = |key: &str| {
-            entry(key).map(|text| text.parse::<u64>().map_err(|_| format!("has external {key} '{text}', no number")))
+            entry(key).map(|text| {
+                text.parse::<u64>().map_err(|_| format!("has external {key} '{text}', which is not a number"))
+            })
         };
-        let location = entry("location").ok_or("is stored externally, but no location says where")?;
+        let location = entry("location").ok_or("is stored externally, but has no location")?;
         let offset = number("offset").transpose()?.unwrap_or(0);
         let length = number("length").transpose()?.unwrap_or(expected);
         if length != expected {
@@ -231,12 +262,12 @@ impl TensorProto {
         Ok(Elements::External { dtype, dims: self.dims.clone(), location: location.to_owned(), offset, length })
     }
 
-    /// The elements in `raw_data`'s layout, whichever field they are in.
+    /// Returns the elements in the layout of `raw_data`, whichever field they are in.
     fn dense_bytes(&self, dtype: DType) -> Result<Bytes, String> {
         if let Some(raw_data) = &self.raw_data {
             return Ok(raw_data.clone());
         }
-        let malformed = || "has integer data that is cut or malformed".to_owned();
+        let malformed = || "has integer data that is truncated or malformed".to_owned();
         let narrow = |packed: &Packed, bytes: usize| -> Result<Bytes, String> {
             let values = packed.varints().ok_or_else(malformed)?;
             Ok(values.iter().flat_map(|value| value.to_le_bytes().into_iter().take(bytes)).collect())
@@ -249,7 +280,7 @@ impl TensorProto {
             DType::U32 => narrow(&self.uint64_data, 4),
             DType::I32 => narrow(&self.int32_data, 4),
             DType::I16 | DType::U16 | DType::F16 | DType::BF16 => narrow(&self.int32_data, 2),
-            // Below a byte, each entry holds a packed byte, except for six bits, where it holds one element.
+            // Types of less than a byte have one packed byte per entry, except for six bits, which have one element.
             DType::F6E2M3 | DType::F6E3M2 => {
                 let values = self.int32_data.varints().ok_or_else(malformed)?;
                 let mut bytes = vec![0u8; (values.len() * 6).div_ceil(8)];
@@ -272,13 +303,13 @@ mod tests {
     }
 
     #[test]
-    fn packed_floats_stay_where_they_lie() {
+    fn packed_floats_alias_the_file() {
         let mut wire = vec![0x08, 2, 0x10, 1, 0x22, 8];
         wire.extend(1.0f32.to_le_bytes());
         wire.extend(2.0f32.to_le_bytes());
         let wire = Bytes::from(wire);
         let proto = TensorProto::decode(wire.clone()).unwrap();
-        let Ok(Elements::Here(tensor)) = proto.elements() else { panic!("the elements are here") };
+        let Ok(Elements::Here(tensor)) = proto.elements() else { panic!("the elements are in memory") };
         assert_eq!(tensor.floats().unwrap(), [1.0, 2.0]);
         assert_eq!(tensor.bytes().as_ptr(), wire[6..].as_ptr());
     }
@@ -290,15 +321,15 @@ mod tests {
             wire.push(0x25);
             wire.extend(value.to_le_bytes());
         }
-        let Ok(Elements::Here(tensor)) = decode(&wire).elements() else { panic!("the elements are here") };
+        let Ok(Elements::Here(tensor)) = decode(&wire).elements() else { panic!("the elements are in memory") };
         assert_eq!(tensor.floats().unwrap(), [1.0, 2.0]);
         let ints = decode(&[0x08, 3, 0x10, 7, 0x38, 5, 0x3a, 2, 6, 7]);
-        let Ok(Elements::Here(tensor)) = ints.elements() else { panic!("the elements are here") };
+        let Ok(Elements::Here(tensor)) = ints.elements() else { panic!("the elements are in memory") };
         assert_eq!(tensor.ints().unwrap(), [5, 6, 7]);
     }
 
     #[test]
-    fn encoding_reads_back() {
+    fn encoding_round_trips() {
         let proto = decode(&[0x08, 1, 0x10, 6, 0x2a, 1, 9, 0x42, 1, b'x']);
         assert_eq!(TensorProto::decode(Bytes::from(proto.encode_to_vec())).unwrap(), proto);
     }

@@ -1,4 +1,4 @@
-//! The walk over a model's graph: names, order, inputs and outputs. How one node becomes operations is in `apply`.
+//! Walk over a model's graph: names, order, inputs and outputs. `apply` translates single nodes.
 
 use super::{
     Options, Source, Warning,
@@ -19,24 +19,25 @@ use melior::{
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// A value of the model, by its place in [`Translator::values`].
+/// Value of the model: index into [`Translator::values`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ValueId(pub(super) usize);
 
-/// What is known of a value, and what stands for it in the IR.
+/// Facts about a value of the model, and its MLIR value.
 pub(super) struct Slot<'c> {
     pub(super) kind: Kind<'c>,
-    /// The IR's value; constants get one when they are first used.
+    /// Constants get one on first use.
     pub(super) mlir: Option<Value<'c>>,
     pub(super) constant: Option<Constant>,
 }
 
+/// Type of a value, and its elements as far as they are known.
 pub(super) enum Kind<'c> {
     Tensor(Known),
     Other(Type<'c>),
 }
 
-/// A value of which nothing but its type is known.
+/// Converts the type of a value with unknown elements.
 impl<'c> From<ValueType<'c>> for Kind<'c> {
     fn from(ty: ValueType<'c>) -> Self {
         match ty {
@@ -46,7 +47,7 @@ impl<'c> From<ValueType<'c>> for Kind<'c> {
     }
 }
 
-/// The state of one import.
+/// State of one import.
 pub(super) struct Translator<'c, 'm> {
     pub(super) emitter: Emitter<'c>,
     pub(super) source: &'m Source,
@@ -58,39 +59,39 @@ pub(super) struct Translator<'c, 'm> {
     pub(super) scopes: Vec<Scope<'m>>,
     pub(super) symbols: FxHashMap<String, Dim>,
     pub(super) symbol_names: Vec<String>,
-    /// The node being translated, for messages and locations.
+    /// Node being translated, for messages and locations.
     pub(super) current: NodeName,
-    /// What is put before the names of nodes that come out of a function: the calls' names.
+    /// Prefix of the names of inlined nodes: the names of the calls.
     pub(super) prefix: String,
     /// Functions being inlined, outermost first.
     pub(super) call_stack: Vec<&'m FunctionProto>,
-    /// The attributes that each of those calls gives.
+    /// Attributes of each of those calls.
     pub(super) arguments: Vec<Arguments<'m>>,
-    /// Parameters that each of those calls leaves out.
+    /// Parameters that each of those calls omits.
     pub(super) absent: Vec<Vec<&'m str>>,
     pub(super) inlined_nodes: usize,
-    /// Loops being unrolled. What a body declares of its values may hold in one iteration only.
+    /// Number of loops being unrolled. Types that a body declares may differ between iterations.
     pub(super) unrolling: usize,
-    /// Nodes of all iterations so far.
+    /// Number of nodes of all iterations so far.
     pub(super) unrolled_nodes: usize,
-    /// Operators carried along without being understood, with how often and where first.
+    /// Opaque operators: their counts, and the first node of each.
     pub(super) opaque: std::collections::BTreeMap<String, (usize, String)>,
-    /// Results whose shape inference left open although its operands' were known, and the first of them.
+    /// Number of results with a dynamic shape although all operands are static, and the first node.
     pub(super) data_dependent: Option<(usize, String)>,
-    /// Results of opaque operators whose type nothing declares, and the node of the first.
+    /// Number of results of opaque operators without a declared type, and the first node.
     pub(super) undeclared: Option<(usize, String)>,
     pub(super) warnings: Vec<Warning>,
     pub(super) no_value: Option<Value<'c>>,
-    /// Constants that the IR has, by their attribute.
+    /// Constants in the IR, by attribute.
     pub(super) constants: FxHashMap<Attribute<'c>, Value<'c>>,
     pub(super) files: Files,
-    /// Dimensions of inputs that stay open.
+    /// Dynamic dimensions of inputs.
     pub(super) open_dimensions: Vec<String>,
     /// Bytes of folded constants so far.
     pub(super) folded_bytes: usize,
 }
 
-/// What went wrong, to be completed with file and node.
+/// Result with an error message, which is completed with file and node.
 pub(super) type Result<T> = std::result::Result<T, String>;
 
 pub(super) fn translate<'c>(
@@ -165,7 +166,7 @@ impl<'c, 'm> Translator<'c, 'm> {
         Ok(())
     }
 
-    /// The model's graph as `func.func @main`.
+    /// Translates the model's graph to `func.func @main`.
     fn function(&mut self, graph: &'m GraphProto, module: &Module<'_>) -> Result<()> {
         let block = Block::create(&[]);
         let region = NewRegion::of(block);
@@ -189,7 +190,7 @@ impl<'c, 'm> Translator<'c, 'm> {
         Ok(())
     }
 
-    /// Arguments' attributes, results' types, results' attributes.
+    /// Translates the body. Returns the attributes of arguments, and types and attributes of results.
     #[allow(clippy::type_complexity)]
     fn function_body(
         &mut self,
@@ -235,7 +236,7 @@ impl<'c, 'm> Translator<'c, 'm> {
         self.nodes(&graph.node)
     }
 
-    /// Translates nodes in the order in which they depend on each other, which is nearly always the order they are in.
+    /// Translates nodes in topological order, which is nearly always the order of the list.
     pub(super) fn nodes(&mut self, nodes: &'m [NodeProto]) -> Result<()> {
         let mut producers: Option<FxHashMap<&'m str, usize>> = None;
         let mut done = vec![false; nodes.len()];
@@ -259,7 +260,7 @@ impl<'c, 'm> Translator<'c, 'm> {
         Ok(())
     }
 
-    /// Translates a node that is listed before some of what it needs.
+    /// Translates a node that is listed before one of its producers.
     fn node_after_its_producers(
         &mut self,
         nodes: &'m [NodeProto],
@@ -267,7 +268,7 @@ impl<'c, 'm> Translator<'c, 'm> {
         producers: &FxHashMap<&'m str, usize>,
         done: &mut [bool],
     ) -> Result<()> {
-        // Nodes that wait for the one after them, each with what it still needs.
+        // Stack of nodes that wait for the next one, each with its unresolved names.
         let mut path = vec![(start, self.needs(&nodes[start]))];
         let mut waiting = FxHashSet::from_iter([start]);
         while let Some((index, needs)) = path.last_mut() {
@@ -293,7 +294,7 @@ impl<'c, 'm> Translator<'c, 'm> {
                         .collect();
                     return Err(format!("is part of a cycle: {}", cycle.join(" needs ")));
                 }
-                // A node that is done has bound its outputs, so a missing one was never there.
+                // A translated node has bound its outputs, so the name is not one of them.
                 Some(&producer) if !done[producer] => {
                     waiting.insert(producer);
                     path.push((producer, self.needs(&nodes[producer])));
@@ -308,7 +309,7 @@ impl<'c, 'm> Translator<'c, 'm> {
         Ok(())
     }
 
-    /// The values that a node and its subgraphs use, the first last.
+    /// Returns the values that a node and its subgraphs use, in reverse order.
     fn needs(&self, node: &'m NodeProto) -> Vec<&'m str> {
         let absent = self.absent.last().map_or(&[][..], Vec::as_slice);
         let inputs = node.input.iter().map(String::as_str).chain(self.captures(node));
@@ -317,7 +318,7 @@ impl<'c, 'm> Translator<'c, 'm> {
         needs
     }
 
-    /// Whether everything is there that a node needs; most nodes come after all of it.
+    /// Returns true if all values that a node needs are defined, as is the case for most nodes.
     fn is_ready(&self, node: &'m NodeProto) -> bool {
         let absent = self.absent.last().map_or(&[][..], Vec::as_slice);
         let there = |name: &str| name.is_empty() || self.lookup(name).is_some() || absent.contains(&name);
@@ -332,7 +333,7 @@ impl<'c, 'm> Translator<'c, 'm> {
         self.current.op.push_str(node.op_type());
     }
 
-    /// What a graph declares of an output must not contradict what its nodes compute.
+    /// Checks that the declared type of an output does not contradict the inferred one.
     fn check_output(&mut self, output: &ValueInfoProto, id: ValueId) -> Result<()> {
         let name = output.name();
         let declared =
@@ -354,7 +355,7 @@ impl<'c, 'm> Translator<'c, 'm> {
         Ok(())
     }
 
-    /// Says what was carried along and what stays dynamic.
+    /// Reports opaque operators and dynamic shapes.
     fn report_open_ends(&mut self) {
         if !self.opaque.is_empty() {
             let list: Vec<_> =
@@ -363,8 +364,8 @@ impl<'c, 'm> Translator<'c, 'm> {
         }
         if let Some((count, first)) = self.undeclared.take() {
             self.warn(format!(
-                "nothing declares the types of {count} results of opaque operators (first node '{first}'): each is taken \
-                 for a tensor of any shape with its first operand's elements; declare them in the model's value_info"
+                "the types of {count} results of opaque operators are not declared (first node '{first}'): each is assumed \
+                 to be an unranked tensor with its first operand's element type; declare them in the model's value_info"
             ));
         }
         if !self.open_dimensions.is_empty() {
@@ -381,7 +382,7 @@ impl<'c, 'm> Translator<'c, 'm> {
     }
 }
 
-/// What messages call a node: its name, or the name of its first result.
+/// Returns the name of a node in messages: its own, or that of its first result.
 pub(super) fn display_name(node: &NodeProto) -> &str {
     if !node.name().is_empty() {
         return node.name();

@@ -1,4 +1,4 @@
-//! Types that a model declares.
+//! Converts the types that a model declares.
 
 use super::{
     proto::{
@@ -11,16 +11,16 @@ use super::{
 use divi_onnx::{DType, Dim, Symbol, TensorType};
 use melior::ir::Type;
 
-/// A type as far as import tells types apart.
+/// Type of a value.
 #[derive(Clone, Debug)]
 pub(super) enum ValueType<'c> {
     Tensor(TensorType),
-    /// Sequences, optionals: carried along.
+    /// Sequences and optionals, which are not inferred.
     Other(Type<'c>),
 }
 
 impl<'c> Translator<'c, '_> {
-    /// A declared type; `Ok(None)` if nothing is declared, or less than an element type.
+    /// Converts a declared type; `Ok(None)` if it lacks an element type, or nothing is declared.
     pub(super) fn declared_type(&mut self, ty: Option<&TypeProto>) -> Result<Option<ValueType<'c>>, String> {
         let Some(value) = ty.and_then(|ty| ty.value.as_ref()) else { return Ok(None) };
         match value {
@@ -31,7 +31,7 @@ impl<'c> Translator<'c, '_> {
                 let dtype = DType::from_code(tensor.elem_type().into())
                     .ok_or_else(|| format!("has element type code {}, which ONNX does not have", tensor.elem_type()))?;
                 let size = |dim: &Dimension| match &dim.value {
-                    // Older exporters write a negative size for a dimension that is not fixed.
+                    // Older exporters write a negative size for a dynamic dimension.
                     None | Some(dimension::Value::DimValue(..0)) => Dim::Unknown,
                     Some(dimension::Value::DimValue(size)) => Dim::Known(*size),
                     Some(dimension::Value::DimParam(name)) => self.symbol(name),
@@ -42,7 +42,7 @@ impl<'c> Translator<'c, '_> {
                     Some(dims) if divi_onnx::tensor::count_of(&dims).and_then(|n| i64::try_from(n).ok()).is_none() => {
                         Err(format!(
                             "has shape {}, which no tensor can have",
-                            divi_onnx::shape::join(ty.shape.as_deref().unwrap_or_default())
+                            divi_onnx::shape::format_shape(ty.shape.as_deref().unwrap_or_default())
                         ))
                     }
                     _ => Ok(Some(ValueType::Tensor(ty))),
@@ -73,7 +73,7 @@ impl<'c> Translator<'c, '_> {
         }
     }
 
-    /// The dimension that a name stands for: a size if the options fix it.
+    /// Returns the dimension of a name: a size if the options fix it.
     pub(super) fn symbol(&mut self, name: &str) -> Dim {
         if name.is_empty() {
             return Dim::Unknown;
@@ -92,7 +92,7 @@ impl<'c> Translator<'c, '_> {
         dim
     }
 
-    /// The name of a dimension.
+    /// Returns the name of a dimension.
     pub(super) fn symbol_name(&self, dim: Dim) -> Option<&str> {
         match dim {
             Dim::Symbol(Symbol(index)) => self.symbol_names.get(index as usize).map(String::as_str),

@@ -1,4 +1,4 @@
-//! Loops whose number of iterations is known: the body's nodes, once for each iteration.
+//! Unrolls loops with a known trip count.
 
 use super::{
     apply::Outputs,
@@ -9,23 +9,23 @@ use super::{
 };
 use divi_onnx::{Attr, Attributes, DType, Op, Tensor};
 
-/// Iterations that are unrolled.
+/// Maximum number of unrolled iterations.
 pub(crate) const MAX_ITERATIONS: usize = 1024;
 
-/// Nodes that the iterations of one loop may have, those of nested subgraphs counted once.
+/// Maximum number of nodes in all iterations of one loop, with nodes of nested subgraphs counted once.
 pub(crate) const MAX_NODES: usize = 1 << 14;
 
 /// Values at the end of an iteration.
 struct Iteration {
-    /// `None` if the data decide whether there is another iteration.
+    /// True if there is another iteration; `None` if that depends on data.
     goes_on: Option<bool>,
-    /// States, then what the iteration adds to each scan output.
+    /// States, then the element that the iteration adds to each scan output.
     values: Vec<ValueId>,
 }
 
 impl<'m> Translator<'_, 'm> {
-    /// Replaces a Loop by its iterations. `None`, with a warning that says why, if their number is not known or too large;
-    /// nothing is left in the IR then.
+    /// Replaces a Loop by its iterations. Returns `None`, with a warning that gives the reason, if the trip count is
+    /// unknown or too large; the IR is unchanged then.
     pub(super) fn unroll(
         &mut self,
         node: &'m NodeProto,
@@ -45,7 +45,7 @@ impl<'m> Translator<'_, 'm> {
         }
     }
 
-    /// The results of a Loop, or why it cannot be unrolled.
+    /// Returns the results of a Loop, or the reason why it cannot be unrolled.
     fn iterations(
         &mut self,
         node: &'m NodeProto,
@@ -56,7 +56,7 @@ impl<'m> Translator<'_, 'm> {
         let mut states: Vec<_> = inputs.iter().skip(2).flatten().copied().collect();
         let state_count = states.len();
         if body.input.len() != 2 + state_count {
-            return Err(format!("gives its body {} values, which takes {}", 2 + state_count, body.input.len()));
+            return Err(format!("passes {} values to its body, which takes {}", 2 + state_count, body.input.len()));
         }
         let scan_count = body.output.len().checked_sub(1 + state_count);
         let scan_count = scan_count.filter(|scans| state_count + scans >= names.len()).ok_or_else(|| {
@@ -67,7 +67,7 @@ impl<'m> Translator<'_, 'm> {
             Some(id) => match self.known_integer(id) {
                 Some(limit) => limit,
                 None => {
-                    return Ok(Err("its number of iterations depends on data, or on a dimension that is open".into()));
+                    return Ok(Err("its number of iterations depends on data, or on a dynamic dimension".into()));
                 }
             },
         };
@@ -83,7 +83,7 @@ impl<'m> Translator<'_, 'm> {
         let mut iteration: usize = 0;
         while goes_on && (iteration as i64) < limit {
             let nodes = body_nodes.saturating_mul(iteration + 1);
-            // Not given back by a loop that is not unrolled after all: nested ones would take exponential time.
+            // Not subtracted when unrolling fails: nested loops would take exponential time.
             self.unrolled_nodes = self.unrolled_nodes.saturating_add(body_nodes.max(1));
             if iteration == MAX_ITERATIONS || nodes > MAX_NODES || self.unrolled_nodes > MAX_INLINED_NODES {
                 return Ok(Err(format!(
@@ -108,14 +108,12 @@ impl<'m> Translator<'_, 'm> {
                 ([], true) => match self.no_iterations(output)? {
                     Some(empty) => results.push(empty),
                     None => {
-                        return Ok(Err(
-                            "it has no iterations, and its body declares no shape of what they yield".into()
-                        ));
+                        return Ok(Err("it has no iterations, and its body declares no shapes of its outputs".into()));
                     }
                 },
                 (values, true) => {
                     if values.iter().any(|&id| matches!(self.slot(id).kind, Kind::Other(_))) {
-                        return Ok(Err(format!("its output '{}' collects values that are no tensors", output.name())));
+                        return Ok(Err(format!("its output '{}' collects values that are not tensors", output.name())));
                     }
                     results.push(self.stack(values)?);
                 }
@@ -148,13 +146,13 @@ impl<'m> Translator<'_, 'm> {
         self.unrolling -= 1;
         self.prefix.truncate(outer_prefix);
         if values.is_empty() {
-            return Err("has a body that does not say whether there is another iteration".into());
+            return Err("has a body that yields no condition".into());
         }
         let condition = values.remove(0);
         Ok(Iteration { goes_on: self.known_integer(condition).map(|condition| condition != 0), values })
     }
 
-    /// The only element of an integer or boolean constant.
+    /// Returns the only element of an integer or boolean constant.
     fn known_integer(&self, id: ValueId) -> Option<i64> {
         let Kind::Tensor(value) = &self.slot(id).kind else { return None };
         match value.tensor()?.ints()?[..] {
@@ -163,7 +161,7 @@ impl<'m> Translator<'_, 'm> {
         }
     }
 
-    /// A scan output of a loop without iterations.
+    /// Returns a scan output of a loop without iterations.
     fn no_iterations(&mut self, output: &super::proto::ValueInfoProto) -> Result<Option<ValueId>> {
         let Some(ValueType::Tensor(ty)) = self.declared_type(output.r#type.as_ref())? else { return Ok(None) };
         let Some(dims) = ty.static_shape() else { return Ok(None) };
@@ -171,7 +169,7 @@ impl<'m> Translator<'_, 'm> {
         Ok(empty.map(|empty| self.constant(output.name(), empty)))
     }
 
-    /// Values one behind the other, along a new first axis.
+    /// Stacks values along a new first axis.
     fn stack(&mut self, values: &[ValueId]) -> Result<ValueId> {
         let axes = self.constant("axes", Tensor::from_shape(&[0]));
         let mut rows = vec![];
@@ -184,7 +182,7 @@ impl<'m> Translator<'_, 'm> {
     }
 }
 
-/// Nodes of a graph and its subgraphs.
+/// Returns the number of nodes of a graph and its subgraphs.
 fn node_count(graph: &GraphProto) -> usize {
     let nested = graph.node.iter().flat_map(|node| &node.attribute).filter_map(|attribute| attribute.g.as_ref());
     graph.node.len() + nested.map(|graph| node_count(graph)).sum::<usize>()

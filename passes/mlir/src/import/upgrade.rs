@@ -1,8 +1,8 @@
-//! Operators of older opsets, brought into the form of the newest.
+//! Upgrades operators of older opsets to the newest form.
 //!
-//! Most operators have kept their meaning since they were introduced: types were added, and attributes and operands that
-//! default to what was before. [`RULES`] has those that did not, and those for which the `onnx` dialect has another name.
-//! What an old form says and the newest cannot is an error, never left out silently.
+//! Most operators have kept their meaning since they were introduced: only types were added, and attributes and
+//! operands whose defaults have the old meaning. [`RULES`] has those that changed, and those for which the `onnx`
+//! dialect has another name. Old forms that the newest opset cannot express are errors.
 
 mod broadcast;
 mod defaults;
@@ -16,7 +16,7 @@ use super::translate::{Kind, Result, Translator, ValueId};
 use divi_onnx::{Attr, Attributes, DType, Tensor, Value};
 use std::ops::RangeInclusive;
 
-/// What an older form becomes.
+/// Result of an upgrade.
 pub(super) enum Upgraded<'o> {
     /// One operator in the newest form.
     Node(Form<'o>),
@@ -24,22 +24,22 @@ pub(super) enum Upgraded<'o> {
     Done(Vec<ValueId>),
 }
 
-/// An operator application as the model writes it, and then as the newest opset does.
+/// Operator application: first as in the model, then as in the newest opset.
 pub(super) struct Form<'o> {
     pub(super) op: &'o str,
     pub(super) inputs: Vec<Option<ValueId>>,
     pub(super) attributes: Attributes,
-    /// Results that the node names.
+    /// Number of results that the node names.
     outputs: usize,
 }
 
-/// Brings one operator into the newest form.
+/// Upgrades one operator to the newest form.
 type Rule = for<'o> fn(&mut Translator<'_, '_>, Form<'o>) -> Result<Upgraded<'o>>;
 
-/// The rule holds whatever the opset.
+/// Marks a rule that applies to all opsets.
 const ALWAYS: i64 = i64::MAX;
 
-/// Operators, the first opset in which their form is the newest, and what to do before. Sorted by name.
+/// Operators, the first opset that has their newest form, and the rule for earlier opsets. Sorted by name.
 const RULES: &[(&str, i64, Rule)] = &[
     ("Add", 7, broadcast::elementwise),
     ("And", 7, broadcast::elementwise),
@@ -98,7 +98,8 @@ const RULES: &[(&str, i64, Rule)] = &[
 ];
 
 impl Translator<'_, '_> {
-    /// Brings an operator of this opset into the newest form. `outputs` is the number of results that the node names.
+    /// Upgrades an operator of the current opset to the newest form. `outputs` is the number of results that the node
+    /// names.
     pub(super) fn upgrade<'o>(
         &mut self,
         op: &'o str,
@@ -107,8 +108,8 @@ impl Translator<'_, '_> {
         outputs: usize,
     ) -> Result<Upgraded<'o>> {
         if self.opset < 6 {
-            // It said which operands' memory the results may take, and nothing about their values.
-            attributes.take("consumed_inputs");
+            // It allowed results to reuse the memory of operands, and does not affect values.
+            attributes.remove("consumed_inputs");
         }
         let form = Form { op, inputs, attributes, outputs };
         match RULES.binary_search_by(|(name, ..)| (*name).cmp(op)) {
@@ -123,7 +124,7 @@ impl<'o> Form<'o> {
         Ok(Upgraded::Node(self))
     }
 
-    /// Checks how many operands the old form has: the newest form's signature says nothing about it.
+    /// Checks the number of operands of the old form, which may differ from the newest signature.
     fn takes(&self, count: RangeInclusive<usize>, opset: i64) -> Result<()> {
         if count.contains(&self.inputs.len()) {
             return Ok(());
@@ -135,18 +136,18 @@ impl<'o> Form<'o> {
         Err(format!("has {} operands, takes {expected} in opset {opset}", self.inputs.len()))
     }
 
-    /// An operand that must be there.
+    /// Returns a required operand.
     fn operand(&self, index: usize) -> Result<ValueId> {
         let operand = self.inputs.get(index).copied().flatten();
         operand.ok_or_else(|| format!("lacks operand {index}, which is not optional"))
     }
 
-    /// Whether an optional operand is there.
+    /// Returns true if an optional operand is present.
     fn has(&self, index: usize) -> bool {
         matches!(self.inputs.get(index), Some(Some(_)))
     }
 
-    /// Adds an attribute, unless the model gives it.
+    /// Adds an attribute if the model does not have it.
     fn default(&mut self, name: &str, attr: Attr) {
         if self.attributes.get(name).is_none() {
             self.attributes.push(name, attr);
@@ -154,7 +155,7 @@ impl<'o> Form<'o> {
     }
 
     fn take_int(&mut self, name: &str) -> Result<Option<i64>> {
-        match self.attributes.take(name) {
+        match self.attributes.remove(name) {
             None => Ok(None),
             Some(Attr::Int(value)) => Ok(Some(value)),
             Some(_) => Err(wrong_kind(name, "an integer")),
@@ -162,7 +163,7 @@ impl<'o> Form<'o> {
     }
 
     fn take_float(&mut self, name: &str) -> Result<Option<f32>> {
-        match self.attributes.take(name) {
+        match self.attributes.remove(name) {
             None => Ok(None),
             Some(Attr::Float(value)) => Ok(Some(value)),
             Some(_) => Err(wrong_kind(name, "a float")),
@@ -170,7 +171,7 @@ impl<'o> Form<'o> {
     }
 
     fn take_str(&mut self, name: &str) -> Result<Option<String>> {
-        match self.attributes.take(name) {
+        match self.attributes.remove(name) {
             None => Ok(None),
             Some(Attr::Str(value)) => Ok(Some(value)),
             Some(_) => Err(wrong_kind(name, "a string")),
@@ -178,7 +179,7 @@ impl<'o> Form<'o> {
     }
 
     fn take_ints(&mut self, name: &str) -> Result<Option<Vec<i64>>> {
-        match self.attributes.take(name) {
+        match self.attributes.remove(name) {
             None => Ok(None),
             Some(Attr::Ints(values)) => Ok(Some(values)),
             Some(_) => Err(wrong_kind(name, "a list of integers")),
@@ -186,7 +187,7 @@ impl<'o> Form<'o> {
     }
 
     fn take_floats(&mut self, name: &str) -> Result<Option<Vec<f32>>> {
-        match self.attributes.take(name) {
+        match self.attributes.remove(name) {
             None => Ok(None),
             Some(Attr::Floats(values)) => Ok(Some(values)),
             Some(_) => Err(wrong_kind(name, "a list of floats")),
@@ -199,42 +200,42 @@ fn wrong_kind(name: &str, expected: &str) -> String {
 }
 
 fn lacks(name: &str, opset: i64) -> String {
-    format!("lacks the attribute '{name}', which opset {opset} asks for")
+    format!("lacks the attribute '{name}', which opset {opset} requires")
 }
 
-/// `what` the node has, which cannot be said in the newest opset.
+/// Returns the error for a property `what` of a node that the newest opset cannot express.
 fn inexpressible(what: &str, opset: i64) -> String {
     format!(
         "{what} in opset {opset}, which the newest opset cannot express: convert the model with onnx.version_converter"
     )
 }
 
-/// A constant under the node's name.
+/// Adds a constant with the node's name.
 fn constant(t: &mut Translator<'_, '_>, tensor: Tensor) -> ValueId {
     let name = t.current.name.clone();
     t.constant(&name, tensor)
 }
 
-/// A list of integers as an operand.
+/// Adds an operand that is a list of integers.
 fn ints(t: &mut Translator<'_, '_>, values: &[i64]) -> ValueId {
     constant(t, Tensor::from_shape(values))
 }
 
-/// A number as a scalar operand of this element type.
+/// Adds a scalar operand of an element type.
 fn number(t: &mut Translator<'_, '_>, dtype: DType, value: f32) -> Result<ValueId> {
     let tensor = Tensor::from_floats(dtype, vec![], &[value.into()]);
     Ok(constant(t, tensor.ok_or_else(|| format!("has data of {dtype}, takes floating-point numbers"))?))
 }
 
-/// A value that must be a tensor.
+/// Returns a value that must be a tensor.
 fn tensor<'t>(t: &'t Translator<'_, '_>, id: ValueId) -> Result<&'t Value> {
     match &t.slot(id).kind {
         Kind::Tensor(value) => Ok(value),
-        Kind::Other(_) => Err("has an operand that is no tensor".into()),
+        Kind::Other(_) => Err("has an operand that is not a tensor".into()),
     }
 }
 
-/// A rank that must be known; `why` completes "whose rank must be known to".
+/// Returns a rank that must be known; `why` completes "whose rank must be known to".
 fn rank(t: &Translator<'_, '_>, id: ValueId, why: &str) -> Result<usize> {
     tensor(t, id)?.ty.rank().ok_or_else(|| {
         format!(

@@ -1,7 +1,7 @@
-//! The verifier's word on a module that was just built, in terms of the model.
+//! Verifies an imported module, with messages in terms of the model.
 
 use super::diagnostics::{Error, NodeName};
-use divi_dialect::{location_name, trusting_inference};
+use divi_dialect::{location_name, skip_type_verification};
 use melior::{
     Context,
     diagnostic::{Diagnostic, DiagnosticSeverity},
@@ -9,7 +9,7 @@ use melior::{
 };
 use std::{cell::RefCell, rc::Rc};
 
-/// Checks what import itself does not: above all, that operands have element types that their operators take.
+/// Verifies properties that import does not check itself, above all element types of operands.
 pub(super) fn verify(context: &Context, module: &Module<'_>, file: &str) -> Result<(), Error> {
     let first: Rc<RefCell<Option<Error>>> = Rc::default();
     let sink = first.clone();
@@ -20,16 +20,16 @@ pub(super) fn verify(context: &Context, module: &Module<'_>, file: &str) -> Resu
         }
         true
     });
-    let verified = trusting_inference(|| module.as_operation().verify());
+    let verified = skip_type_verification(|| module.as_operation().verify());
     context.detach_diagnostic_handler(handler);
     match (verified, first.take()) {
         (true, _) => Ok(()),
         (false, Some(error)) => Err(error),
-        (false, None) => Err(Error::new(file, None, "the model became IR that is not valid".into())),
+        (false, None) => Err(Error::new(file, None, "import produced invalid IR".into())),
     }
 }
 
-/// `'onnx.Sqrt' op operand #0 …` at a node's location becomes a message about that node.
+/// Converts `'onnx.Sqrt' op operand #0 …` at a node's location to a message about that node.
 fn translate(diagnostic: &Diagnostic<'_>, file: &str) -> Error {
     let message = diagnostic.to_string();
     let name = location_name(diagnostic.location());

@@ -1,4 +1,4 @@
-//! Changing types so that all that has to agree goes on agreeing: functions and their calls above all.
+//! Changes types consistently, above all those of functions and their calls.
 
 use super::Pass;
 use crate::ir::{Failure, describe, error};
@@ -9,7 +9,7 @@ use divi_onnx::{Dim, Op, TensorType};
 use melior::{ContextRef, ir::Type};
 use rustc_hash::FxHashMap;
 
-/// The functions of a module, by index.
+/// Functions of a module, by index.
 pub(super) struct Functions<'m> {
     all: Vec<Function<'m>>,
     by_name: FxHashMap<String, usize>,
@@ -17,13 +17,13 @@ pub(super) struct Functions<'m> {
 
 struct Function<'m> {
     operation: Operation<'m>,
-    /// The functions that call or launch it, once a call.
+    /// Functions that call or launch it, one entry per call.
     callers: Vec<usize>,
-    /// Something refers to it that insists on its type.
+    /// True if another reference requires its type.
     fixed: bool,
-    /// Its arguments take the types of its only call's operands.
+    /// True if its arguments take the types of its only call's operands.
     follows: bool,
-    /// Something has relied on the types of its results before they were inferred.
+    /// True if the types of its results were used before they were inferred.
     results_fixed: bool,
     state: State,
 }
@@ -64,7 +64,7 @@ impl<'m> Functions<'m> {
 
     fn count_references(&mut self, caller: Option<usize>, operation: Operation<'_>) {
         let name = operation.name();
-        // An entry point names a function, whatever its type is.
+        // An entry point refers to a function of any type.
         if name == op::ENTRY_POINT {
             return;
         }
@@ -83,7 +83,7 @@ impl<'m> Functions<'m> {
         self.by_name.get(call.get(attr::CALLEE)?).copied()
     }
 
-    /// Returns true if a function has a body, one call, no other users, and does not call itself by way of others.
+    /// Returns true if a private function has a body, one call and no other references, and is not part of a recursion.
     fn may_follow(&self, index: usize) -> bool {
         let mut function = &self.all[index];
         if function.fixed || !function.operation.is_private() || function.operation.blocks().is_empty() {
@@ -107,7 +107,7 @@ impl<'m> Functions<'m> {
 
 impl<'m> Pass<'m> {
     pub(super) fn all_functions(&mut self) -> Result<(), Failure> {
-        // Those that follow a call come when that does; the others, if nothing has called them yet, now.
+        // Functions that take the types of a call are inferred with it; the others, unless already called, first.
         for following in [false, true] {
             for i in 0..self.functions.all.len() {
                 let function = &self.functions.all[i];
@@ -136,7 +136,7 @@ impl<'m> Pass<'m> {
         Ok(())
     }
 
-    /// Gives a call's results the types that its callee returns.
+    /// Sets the types of a call's results to those that its callee returns.
     pub(super) fn call(&mut self, call: Operation<'m>) -> Result<(), Failure> {
         let Some(callee) = self.functions.callee(call) else { return Ok(()) };
         match self.functions.all[callee].state {
@@ -148,7 +148,7 @@ impl<'m> Pass<'m> {
         call.results().into_iter().zip(types).try_for_each(|(result, r#type)| self.set_type(result, r#type))
     }
 
-    /// Makes a function's type that of its arguments and of what it returns.
+    /// Updates a function's type from its arguments and returned values.
     fn update_function_type(&mut self, index: usize, entry: Block<'m>) -> Result<(), Failure> {
         let Function { operation: function, fixed, results_fixed, .. } = self.functions.all[index];
         let terminators = function.blocks().into_iter().filter_map(Block::terminator);
@@ -176,36 +176,36 @@ impl<'m> Pass<'m> {
         Ok(())
     }
 
-    /// Gives a value a shape; its type stays as it is otherwise.
+    /// Sets the shape of a value, and keeps the rest of its type.
     pub(super) fn set_shape(&mut self, value: Value<'m>, ty: &TensorType) -> Result<(), Failure> {
         self.set_type(value, reshaped_type(self.context, value.r#type(), ty))
     }
 
-    /// Gives a value a type. What insists on the type that it had gets that, by way of an Identity.
+    /// Sets the type of a value. Users that require the old type get it through an Identity.
     pub(super) fn set_type(&mut self, value: Value<'m>, r#type: Type<'m>) -> Result<(), Failure> {
         let before = value.r#type();
         if before == r#type {
             return Ok(());
         }
-        let insisting: Vec<_> = value.uses().into_iter().filter(|&(user, _)| !self.follows(user)).collect();
+        let strict: Vec<_> = value.uses().into_iter().filter(|&(user, _)| !self.follows(user)).collect();
         value.set_type(r#type);
         self.statistics.num_inferred += 1;
-        let Some(&(user, index)) = insisting.first() else { return Ok(()) };
+        let Some(&(user, index)) = strict.first() else { return Ok(()) };
         let cast = self.cast(value, before, user, index)?;
-        // The Identity comes first in the argument's block or right behind the operation that defines the value, so it is before all
-        // that uses the value.
-        if let Some(owner) = value.definer() {
+        // At the start of the argument's block, or right after the operation that defines the value, it dominates all
+        // uses of the value.
+        if let Some(owner) = value.defining_op() {
             cast.insert_after(owner);
         } else if let Some(block) = value.argument_block() {
             cast.insert_at(block, 0);
         }
-        for (user, index) in insisting {
+        for (user, index) in strict {
             user.set_operand(index, cast.result(0));
         }
         Ok(())
     }
 
-    /// Returns true if an operation goes along with its operands' types, by its verifier or because the pass updates it.
+    /// Returns true if an operation accepts other operand types, by its verifier or because the pass updates it.
     pub(super) fn follows(&self, user: Operation<'_>) -> bool {
         match user.name() {
             op::CLUSTER | op::TRANSFER | op::YIELD | op::RETURN => true,
@@ -214,7 +214,8 @@ impl<'m> Pass<'m> {
         }
     }
 
-    /// Creates an Identity that forgets of a value's shape what an operand of `user` must not say. The caller inserts it.
+    /// Creates an Identity that generalizes a value's type to the one that an operand of `user` requires. The caller
+    /// inserts it.
     fn cast(
         &self,
         value: Value<'m>,
@@ -226,7 +227,7 @@ impl<'m> Pass<'m> {
         let compatible = tensor_type_of(now).zip(tensor_type_of(before)).and_then(|(now, before)| now.unify(&before));
         if compatible.is_none() {
             let user_name = describe(user);
-            error(user, &format!("{user_name} insists on {before} as operand {index}, which new shapes make {now}"));
+            error(user, &format!("{user_name} requires {before} as operand {index}, which new shapes make {now}"));
             return Err(Failure);
         }
         let identity = NewOperation::new(Op::Identity.operation_name(), user.location());
@@ -238,7 +239,7 @@ fn declared_results(function: Operation<'_>) -> Vec<Type<'_>> {
     function.get(attr::FUNCTION_TYPE).and_then(attr::as_type).map(function_results).unwrap_or_default()
 }
 
-/// Returns the type that says what two types both say; `None` if they are not both tensors of the same elements.
+/// Returns the most precise type that generalizes two types; `None` if they are not tensors of the same element type.
 fn join<'m>(context: ContextRef<'m>, a: Type<'m>, b: Type<'m>) -> Option<Type<'m>> {
     if a == b {
         return Some(a);

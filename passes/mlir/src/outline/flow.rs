@@ -1,4 +1,4 @@
-//! The function that runs the model, made explicit: launches and transfers in the order in which they start.
+//! Rewrites the entry function: launches and transfers in order of start.
 
 use super::{
     function::Launched,
@@ -12,7 +12,7 @@ use divi_stages::{Move, Source, Stage};
 use melior::ir::{Location, Type};
 use rustc_hash::FxHashMap;
 
-/// Replaces the body of the function that runs the model. Returns how many transfers there are.
+/// Replaces the body of the entry function. Returns the number of transfers.
 pub(super) fn rewrite<'m>(model: &'m Model<'m>, launched: &[Launched<'m>]) -> Result<usize, Failure> {
     let function = model.function.function;
     let block = function.blocks()[0];
@@ -21,7 +21,7 @@ pub(super) fn rewrite<'m>(model: &'m Model<'m>, launched: &[Launched<'m>]) -> Re
     let queue: Vec<u32> = (0..model.queued).collect();
     let mut flow = Flow { model, terminator, there: FxHashMap::default(), cut: FxHashMap::default(), moved: 0 };
     if let Some(whole) = model.at(queue.len()) {
-        // What is the same for all inputs stays as it is.
+        // Arguments that all inputs share keep their types.
         let batched = |argument: &Value<'m>| whole.batch_of(*argument) != Batch::Same;
         for argument in block.arguments().into_iter().filter(batched) {
             let ty = whole.type_of(argument).map(|ty| reshaped_type(model.context, argument.r#type(), &ty));
@@ -29,8 +29,8 @@ pub(super) fn rewrite<'m>(model: &'m Model<'m>, launched: &[Launched<'m>]) -> Re
         }
     }
     for (tensor, value) in model.values.iter().enumerate() {
-        if let Some(argument) = value.filter(|value| value.definer().is_none()) {
-            flow.put(tensor, model.posed.host, queue.clone(), argument);
+        if let Some(argument) = value.filter(|value| value.defining_op().is_none()) {
+            flow.put(tensor, model.module_problem.host, queue.clone(), argument);
         }
     }
     let mut moves = model.staged.moves.iter();
@@ -52,7 +52,7 @@ pub(super) fn rewrite<'m>(model: &'m Model<'m>, launched: &[Launched<'m>]) -> Re
     waiting.into_iter().chain(moves).for_each(|step| flow.transfer(step));
     for (i, value) in terminator.operands().into_iter().enumerate() {
         if let Some(tensor) = model.tensor(value) {
-            let returned = flow.value(tensor, model.posed.host, &queue);
+            let returned = flow.value(tensor, model.module_problem.host, &queue);
             terminator.set_operand(i, returned);
         }
     }
@@ -62,27 +62,27 @@ pub(super) fn rewrite<'m>(model: &'m Model<'m>, launched: &[Launched<'m>]) -> Re
     Ok(moved)
 }
 
-/// Takes away the tasks, and the constants that only they read.
+/// Removes the tasks, and the constants that only they read.
 fn erase(operations: &[Operation<'_>]) {
     for &operation in operations.iter().rev() {
         let kept = is_constant(operation) || operation.results().into_iter().all(Value::is_none);
         let used = operation.results().into_iter().any(|result| !result.uses().is_empty());
-        // An absent result may be returned as it is.
+        // An absent result may be returned directly.
         if !(kept && used) {
             operation.erase();
         }
     }
 }
 
-/// Inputs, and a value that is for them.
+/// Inputs, and the value that holds them.
 type Part<'m> = (Vec<u32>, Value<'m>);
 
 struct Flow<'m> {
     model: &'m Model<'m>,
     terminator: Operation<'m>,
-    /// By tensor and device: what is there, for which inputs.
+    /// Values of a tensor on a device, and the inputs of each.
     there: FxHashMap<(usize, usize), Vec<Part<'m>>>,
-    /// Values that have been cut or joined already, by tensor, device and inputs.
+    /// Values that have been sliced or gathered already, by tensor, device and inputs.
     cut: FxHashMap<(usize, usize, Vec<u32>), Value<'m>>,
     moved: usize,
 }
@@ -105,7 +105,8 @@ impl<'m> Flow<'m> {
         operation.create().insert_before(self.terminator)
     }
 
-    /// Brings a tensor to a device. What is absent, or the same for all inputs and there already, does not move.
+    /// Transfers a tensor to a device. Absent values, and tensors that all inputs share and the device already has, are
+    /// not transferred.
     fn transfer(&mut self, step: &Move) {
         let Move { tensor, from, to, .. } = *step;
         let absent = self.model.values[tensor].is_none_or(Value::is_none);
@@ -117,11 +118,11 @@ impl<'m> Flow<'m> {
         let mut attributes = vec![
             attr::FROM.named(model.context, model.device_name(from)),
             attr::TO.named(model.context, model.device_name(to)),
-            attr::START.named(model.context, step.start),
+            attr::START.named(model.context, step.start.0),
         ];
-        // Where transfers hinder each other, how long one takes is the plan's.
+        // Under contention, the duration of a transfer is part of the plan.
         if !model.staged.plan.transfers.is_empty() {
-            attributes.push(attr::END.named(model.context, step.end));
+            attributes.push(attr::END.named(model.context, step.end.0));
         }
         let location = value.location();
         let transfer = self.append(op::TRANSFER, location, &[value], &[value.r#type()], &attributes);
@@ -136,7 +137,7 @@ impl<'m> Flow<'m> {
         let mut attributes = vec![
             attr::CALLEE.named(model.context, &launched.name),
             attr::LAUNCH_DEVICE.named(model.context, model.device_name(*device)),
-            attr::START.named(model.context, *start),
+            attr::START.named(model.context, start.0),
         ];
         match model.staged.plan.objective {
             Objective::Latency => {}
@@ -152,14 +153,14 @@ impl<'m> Flow<'m> {
         }
     }
 
-    /// Returns true if a tensor is the same for all inputs.
+    /// Returns true if all inputs share a tensor.
     fn is_same(&self, tensor: usize) -> bool {
         places(self.model, tensor).is_none()
     }
 
-    /// Returns a tensor on a device where it is, for some inputs.
+    /// Returns the value of a tensor on a device for some inputs.
     fn value(&mut self, tensor: usize, device: usize, inputs: &[u32]) -> Value<'m> {
-        let there = self.there.get(&(tensor, device)).expect("what is read is there: computed before, or moved");
+        let there = self.there.get(&(tensor, device)).expect("a tensor is computed or transferred before it is read");
         if let Some((_, value)) = there.iter().find(|(own, _)| own == inputs) {
             return *value;
         }
@@ -168,11 +169,13 @@ impl<'m> Flow<'m> {
         if let Some(&value) = self.cut.get(&key) {
             return value;
         }
-        // For each part that is there, the inputs that come from it.
+        // Inputs that are taken from each existing value.
         let mut parts: Vec<(usize, Vec<u32>)> = vec![];
         for &input in inputs {
-            let part =
-                there.iter().position(|(own, _)| own.contains(&input)).expect("every input that is read is there");
+            let part = there
+                .iter()
+                .position(|(own, _)| own.contains(&input))
+                .expect("every input is on the device before it is read");
             match parts.iter_mut().find(|(other, _)| *other == part) {
                 Some((_, taken)) => taken.push(input),
                 None => parts.push((part, vec![input])),
@@ -189,7 +192,7 @@ impl<'m> Flow<'m> {
         value
     }
 
-    /// Takes some of the inputs that a value is for, in the order in which they are wanted.
+    /// Selects some of the inputs of a value, in the order of `wanted`.
     fn slice(&self, value: Value<'m>, own: &[u32], wanted: &[u32], place: Place) -> Value<'m> {
         if own == wanted {
             return value;
@@ -205,7 +208,7 @@ impl<'m> Flow<'m> {
         self.append(op::SLICE, location, &[value], &[r#type], &attributes).result(0)
     }
 
-    /// Puts pieces one behind the other.
+    /// Concatenates values along the axis of inputs.
     fn gather(&self, pieces: &[(Value<'m>, Vec<u32>)], place: Place) -> Value<'m> {
         let (first, taken) = &pieces[0];
         if pieces.len() == 1 {

@@ -1,4 +1,4 @@
-//! A stage as a function: copies of its tasks, and of the constants that they read.
+//! Builds the function of a stage: copies of its tasks, and of the constants that they read.
 
 use super::model::{Model, type_of_body};
 use crate::{
@@ -13,20 +13,20 @@ use divi_stages::Stage;
 use melior::ir::{Location, Type};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Facts that a launch of a stage needs.
+/// Signature of a stage, for its launch.
 pub(super) struct Launched<'m> {
     pub(super) name: String,
-    /// The tensors that it takes and that it gives, in order.
+    /// Tensors that it takes and returns, in order.
     pub(super) takes: Vec<usize>,
     pub(super) gives: Vec<usize>,
-    /// The types of what it gives.
+    /// Types of the tensors that it returns.
     pub(super) types: Vec<Type<'m>>,
     pub(super) location: Location<'m>,
 }
 
-/// Puts the functions of all stages in front of the one that runs the model, which stays as it is.
+/// Inserts the functions of all stages before the entry function, which is not changed.
 pub(super) fn functions<'m>(model: &'m Model<'m>) -> Result<Vec<Launched<'m>>, Failure> {
-    // Stages get names of their own, so that those that were there are all that can be in the way.
+    // Names of stages are unique, so only existing symbols can conflict.
     let symbols = symbols(model.module);
     let mut of_device = vec![0_usize; model.problem().devices.len()];
     let mut all = vec![];
@@ -70,7 +70,7 @@ fn check_name(model: &Model<'_>, symbols: &FxHashMap<&str, Operation<'_>>, name:
     match symbols.get(name) {
         None => Ok(()),
         Some(&other) => {
-            error(other, &format!("is called @{name}, as a stage of @{} would be: rename it", model.name()));
+            error(other, &format!("has the name @{name}, which a stage of @{} needs: rename it", model.name()));
             Err(Failure)
         }
     }
@@ -80,7 +80,7 @@ fn terminator(function: Operation<'_>) -> Operation<'_> {
     function.blocks()[0].terminator().expect("a function's body ends in a terminator")
 }
 
-/// Checks that what a stage gives is laid out as its readers expect it.
+/// Checks that the results of a stage have the layout that their readers expect.
 fn check_layouts<'m>(model: &Model<'m>, body: &Body<'m>, part: &Rebatched<'m>) -> Result<(), Failure> {
     for (&tensor, inside) in body.gives.iter().zip(body.end.operands()) {
         if part.batch_of(inside) != model.batch(tensor) {
@@ -91,7 +91,7 @@ fn check_layouts<'m>(model: &Model<'m>, body: &Body<'m>, part: &Rebatched<'m>) -
                 Batch::Apart => "apart".to_owned(),
             };
             let message = format!(
-                "{} has its inputs {} in its stage, but {} in the model, so the stage cannot be cut out: plan for another \
+                "{} has its inputs {} in its stage, but {} in the model, so the stage cannot be outlined: plan for another \
                  number of inputs",
                 describe(operation),
                 found(part.batch_of(inside)),
@@ -104,12 +104,12 @@ fn check_layouts<'m>(model: &Model<'m>, body: &Body<'m>, part: &Rebatched<'m>) -
     Ok(())
 }
 
-/// A stage's function in the making.
+/// Function of a stage under construction.
 struct Body<'m> {
     model: &'m Model<'m>,
     stage: usize,
     block: Block<'m>,
-    /// Values inside, by the values of the model that they stand for.
+    /// Values inside, by the values of the model that they replace.
     inside: FxHashMap<Value<'m>, Value<'m>>,
     takes: Vec<usize>,
     gives: Vec<usize>,
@@ -136,14 +136,14 @@ impl<'m> Body<'m> {
         body
     }
 
-    /// Puts a copy of a task behind the others.
+    /// Appends a copy of a task.
     fn adopt(&mut self, task: Operation<'m>) {
         for value in reads(task) {
             if !self.inside.contains_key(&value) {
                 self.provide(value);
             }
         }
-        let copy = task.duplicate().append_to(self.block);
+        let copy = task.clone_detached().append_to(self.block);
         remove_decisions(copy);
         copy.replace_operands(&self.inside);
         for (before, after) in task.results().into_iter().zip(copy.results()) {
@@ -151,9 +151,9 @@ impl<'m> Body<'m> {
         }
     }
 
-    /// Adds a constant, or nothing where a value is absent: a stage has its own.
+    /// Adds a copy of a constant, or of the marker of an absent value.
     fn provide(&mut self, value: Value<'m>) {
-        let constant = value.definer().filter(|&definer| is_constant(definer));
+        let constant = value.defining_op().filter(|&definer| is_constant(definer));
         let provided = match constant {
             Some(constant) => {
                 for operand in constant.operands() {
@@ -161,7 +161,7 @@ impl<'m> Body<'m> {
                         self.provide(operand);
                     }
                 }
-                let copy = constant.duplicate().append_to(self.block);
+                let copy = constant.clone_detached().append_to(self.block);
                 copy.replace_operands(&self.inside);
                 for (before, after) in constant.results().into_iter().zip(copy.results()) {
                     self.inside.insert(before, after);
@@ -173,9 +173,9 @@ impl<'m> Body<'m> {
         self.inside.insert(value, provided);
     }
 
-    /// Adds what stands for a value that some task leaves out.
+    /// Adds the marker of an absent value.
     fn absent(&self, value: Value<'m>) -> Value<'m> {
-        debug_assert!(value.is_none(), "what is neither constant nor absent is a tensor that the stage takes");
+        debug_assert!(value.is_none(), "any other value is an argument of the stage");
         let context = self.model.context;
         let absent = NewOperation {
             results: &[value.r#type()],
@@ -193,7 +193,7 @@ impl<'m> Body<'m> {
         self.end = end.create().append_to(self.block);
     }
 
-    /// Puts a function around the body, in front of the one that runs the model.
+    /// Creates a function with the body, before the entry function.
     fn function(&self, name: &str) -> Operation<'m> {
         let Self { model, block, .. } = *self;
         let Stage { device, tasks, .. } = &model.staged.stages[self.stage];

@@ -1,7 +1,7 @@
-//! The module and its plan side by side: which value is which tensor, which task is in which stage.
+//! Module and plan together: the tensor of each value, and the stage of each task.
 
 use crate::{
-    cost::Posed,
+    cost::ModuleProblem,
     ir::{Failure, describe, error},
     rebatch::{Batch, Present, Rebatched},
     tasks::{Tasks, entry, task_name},
@@ -16,30 +16,35 @@ use melior::{
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
+/// Module with its planning problem, its stages, and the relations between them.
 pub(super) struct Model<'m> {
     pub(super) context: ContextRef<'m>,
     pub(super) module: Operation<'m>,
-    pub(super) posed: &'m Posed<'m>,
+    pub(super) module_problem: &'m ModuleProblem<'m>,
     pub(super) staged: &'m Staged,
     pub(super) function: Tasks<'m>,
     pub(super) tensors: Vec<Tensor>,
-    /// The value that each tensor is; none where a task has no result.
+    /// Value of each tensor; `None` where a task has no result.
     pub(super) values: Vec<Option<Value<'m>>>,
     tensor_of: FxHashMap<Value<'m>, usize>,
-    /// The stage that runs a node for an input.
+    /// Stage that runs a node for an input.
     stage_of: BTreeMap<(usize, u32), usize>,
-    /// How many inputs are queued.
+    /// Number of queued inputs.
     pub(super) queued: u32,
-    /// For several queued inputs, what the function becomes at each number of them that is launched, and at all.
+    /// If several inputs are queued: the function rebatched to each number of inputs that is launched, and to all.
     batched: BTreeMap<u32, Rebatched<'m>>,
 }
 
 impl<'m> Model<'m> {
-    /// Checks all that may be in the way, before anything is changed.
-    pub(super) fn new(module: Operation<'m>, posed: &'m Posed<'m>, staged: &'m Staged) -> Result<Self, Failure> {
+    /// Checks all preconditions before anything is changed.
+    pub(super) fn new(
+        module: Operation<'m>,
+        module_problem: &'m ModuleProblem<'m>,
+        staged: &'m Staged,
+    ) -> Result<Self, Failure> {
         let function = Tasks::of(entry(module)?)?;
-        let tensors = posed.problem.all_tensors();
-        let values = posed.values();
+        let tensors = module_problem.problem.all_tensors();
+        let values = module_problem.values();
         let tensor = |(index, value): (usize, &Option<Value<'m>>)| Some(((*value)?, index));
         let mut stage_of = BTreeMap::new();
         for (index, Stage { tasks, inputs, .. }) in staged.stages.iter().enumerate() {
@@ -49,11 +54,11 @@ impl<'m> Model<'m> {
                 });
             }
         }
-        let queued = if staged.plan.objective == Objective::Batch { posed.problem.inputs } else { 1 };
+        let queued = if staged.plan.objective == Objective::Batch { module_problem.problem.inputs } else { 1 };
         let mut model = Self {
             context: module.context(),
             module,
-            posed,
+            module_problem,
             staged,
             tensor_of: values.iter().enumerate().filter_map(tensor).collect(),
             tensors,
@@ -71,40 +76,40 @@ impl<'m> Model<'m> {
     }
 
     pub(super) fn problem(&self) -> &Problem {
-        &self.posed.problem
+        &self.module_problem.problem
     }
 
     pub(super) fn device_name(&self, device: usize) -> &str {
         &self.problem().devices[device].name
     }
 
-    /// Returns the operation that a node is.
+    /// Returns the operation of a node.
     pub(super) fn operation(&self, node: usize) -> Operation<'m> {
-        self.posed.tasks[node - self.posed.first_task]
+        self.module_problem.tasks[node - self.module_problem.first_task]
     }
 
     pub(super) fn name(&self) -> &'m str {
         self.function.function.symbol_name().unwrap_or_default()
     }
 
-    /// Returns the tensor that a value is; none for constants and what is absent.
+    /// Returns the tensor of a value; `None` for constants and absent values.
     pub(super) fn tensor(&self, value: Value<'_>) -> Option<usize> {
         self.tensor_of.get(&value).copied().filter(|_| !value.is_none())
     }
 
-    /// Returns true if something outside a stage reads what the stage computes.
+    /// Returns true if a tensor that a stage computes is read outside it.
     pub(super) fn leaves(&self, tensor: usize, stage: usize) -> bool {
         let inputs = &self.staged.stages[stage].inputs;
         let elsewhere = |reader: usize| inputs.iter().any(|&input| self.stage_of.get(&(reader, input)) != Some(&stage));
         self.tensors[tensor].to.iter().any(|&reader| elsewhere(reader))
     }
 
-    /// Returns what the function becomes at a number of inputs; none where it stays as it is.
+    /// Returns the function rebatched to a number of inputs; `None` for one input.
     pub(super) fn at(&self, inputs: usize) -> Option<&Rebatched<'m>> {
         self.batched.get(&u32::try_from(inputs).ok()?).filter(|_| inputs > 1)
     }
 
-    /// Returns where inputs are in a tensor.
+    /// Returns the position of inputs in a tensor.
     pub(super) fn batch(&self, tensor: usize) -> Batch {
         let value = self.values[tensor].filter(|_| self.queued > 1);
         match (value, self.batched.get(&self.queued)) {
@@ -113,18 +118,18 @@ impl<'m> Model<'m> {
         }
     }
 
-    /// Checks that only tensors move.
+    /// Checks that only tensors are transferred.
     fn check_moves(&self) -> Result<(), Failure> {
         for step in &self.staged.moves {
             let Some(value) = self.values[step.tensor].filter(|&value| !value.is_none()) else { continue };
             if value.r#type().is_tensor() {
                 continue;
             }
-            let what = value.definer().map_or_else(|| "an argument".to_owned(), describe);
+            let what = value.defining_op().map_or_else(|| "an argument".to_owned(), describe);
             let (from, to) = (self.device_name(step.from), self.device_name(step.to));
-            let place = value.definer().unwrap_or(self.function.function);
+            let place = value.defining_op().unwrap_or(self.function.function);
             let message = format!(
-                "{what} is read on @{to} but is on @{from}, and no tensor that could move there: give both tasks the same \
+                "{what} is read on @{to} but is on @{from}, and only tensors can be transferred: give both tasks the same \
                  divi.colocate"
             );
             error(place, &message);
@@ -133,12 +138,13 @@ impl<'m> Model<'m> {
         Ok(())
     }
 
-    /// Finds what the function becomes at each number of inputs, if values that go from stage to stage can be cut and joined.
+    /// Rebatches the function to each number of inputs, and checks that values between stages can be sliced and
+    /// gathered.
     fn follow_batch(&mut self) -> Result<(), Failure> {
         let function = self.function.function;
         if !matches!(Present::of(function), Present::Size(_)) {
             let message = format!(
-                "@{} has a batch of no known size, so {} queued inputs cannot be told apart: run divi-infer-shapes with \
+                "@{} has a batch of unknown size, so {} queued inputs cannot be separated: run divi-infer-shapes with \
                  batch=1 first",
                 self.name(),
                 self.queued
@@ -156,7 +162,7 @@ impl<'m> Model<'m> {
                 let Stage { tasks, .. } = &self.staged.stages[stage];
                 tasks.contains(&self.tensors[tensor].from) && self.leaves(tensor, stage)
             });
-            let Some(operation) = value.definer().filter(|_| crosses) else { continue };
+            let Some(operation) = value.defining_op().filter(|_| crosses) else { continue };
             let layouts: Vec<Batch> = self.batched.values().map(|batched| batched.batch_of(value)).collect();
             let why = match layouts[..] {
                 _ if layouts.contains(&Batch::Apart) => "mixes inputs and has a result without an axis for them",
@@ -180,7 +186,7 @@ impl<'m> Model<'m> {
     }
 }
 
-/// Returns the types of the arguments and of what ends a function's body, as the function's type.
+/// Returns the function type of a body, from its arguments and the operands of its terminator.
 pub(super) fn type_of_body<'m>(context: ContextRef<'m>, body: Block<'m>) -> Attribute<'m> {
     let inputs: Vec<_> = body.arguments().into_iter().map(Value::r#type).collect();
     let end = body.terminator().expect("a function's body ends in a terminator");

@@ -1,4 +1,4 @@
-//! Constraints of the command line become attributes of tasks: `divi.pin`, `divi.exclude`, `divi.colocate`, `divi.weights`.
+//! Writes constraints of the command line onto tasks: `divi.pin`, `divi.exclude`, `divi.colocate`, `divi.weights`.
 
 use super::{Options, placement};
 use crate::node_names::node_names;
@@ -6,10 +6,10 @@ use crate::{
     ir::{Failure, describe, error},
     tasks::{Tasks, entry, groups_of, pin},
 };
-use divi_cost::pattern::fits;
+use divi_cost::pattern::matches;
 use divi_dialect::{Operation, attr, op};
 
-/// What constraints can be put on.
+/// Tasks and devices that constraints refer to.
 pub(super) struct Targets<'m> {
     module: Operation<'m>,
     pub(super) tasks: Vec<Operation<'m>>,
@@ -17,8 +17,8 @@ pub(super) struct Targets<'m> {
     pub(super) devices: Vec<(String, String)>,
 }
 
-/// Puts the constraints of the options onto the tasks that they name. A pattern that fits nothing, a device that there is
-/// not, and two pins of one task are errors.
+/// Writes the constraints of the options onto the matching tasks. A pattern without a match, an unknown device, and two
+/// pins of one task are errors.
 pub(super) fn apply(module: Operation<'_>, options: &Options) -> Result<(), Failure> {
     let Options { pins, exclusions, groups, host_weights, placement, .. } = options;
     if [pins, exclusions, groups, host_weights].iter().all(|list| list.is_empty()) && placement.is_none() {
@@ -72,7 +72,7 @@ impl<'m> Targets<'m> {
         Failure
     }
 
-    /// `PATTERN=VALUE`: the tasks that fit, and the value.
+    /// Parses `PATTERN=VALUE`. Returns the matching tasks, and the value.
     fn parse<'a>(
         &self,
         option: &str,
@@ -85,17 +85,17 @@ impl<'m> Targets<'m> {
         Ok((self.fitting(option, constraint, pattern)?, value))
     }
 
-    /// The tasks that fit the pattern of a constraint.
+    /// Returns the tasks that match the pattern of a constraint.
     fn fitting(&self, option: &str, constraint: &str, pattern: &str) -> Result<Vec<Operation<'m>>, Failure> {
-        let fitting = |task: &Operation<'_>| node_names(*task).into_iter().any(|name| fits(pattern, name));
+        let fitting = |task: &Operation<'_>| node_names(*task).into_iter().any(|name| matches(pattern, name));
         let tasks: Vec<_> = self.tasks.iter().copied().filter(fitting).collect();
         if tasks.is_empty() {
-            return Err(self.refuse(&format!("{option} '{constraint}' fits no operator{}", self.like(pattern))));
+            return Err(self.refuse(&format!("{option} '{constraint}' matches no operator{}", self.like(pattern))));
         }
         Ok(tasks)
     }
 
-    /// Names that a pattern may have meant.
+    /// Returns the names that are most similar to a pattern, as the end of a message.
     fn like(&self, pattern: &str) -> String {
         let shared = |name: &str| name.bytes().zip(pattern.bytes()).take_while(|(a, b)| a == b).count();
         let all = self.tasks.iter().flat_map(|&task| node_names(task));
@@ -110,15 +110,15 @@ impl<'m> Targets<'m> {
         let name = name.strip_prefix('@').unwrap_or(name);
         known.clone().find(|id| *id == name).ok_or_else(|| {
             let known = known.collect::<Vec<_>>().join(", ");
-            self.refuse(&format!("{option} names device '{name}', which there is not: there are {known}"))
+            self.refuse(&format!("{option} names unknown device '{name}'; expected one of {known}"))
         })
     }
 
     pub(super) fn pin(&self, task: Operation<'_>, device: &str) -> Result<(), Failure> {
         if let Some(other) = pin(task)?.filter(|other| *other != device) {
             let message = format!(
-                "{} is one task, pinned to @{other} and to @{device}: take one of the pins away, or keep its operators \
-                 apart with a lower fusion level",
+                "{} is one task, pinned to @{other} and to @{device}: remove one of the pins, or separate its operators \
+                 with a lower fusion level",
                 describe(task)
             );
             error(task, &message);

@@ -1,15 +1,16 @@
-//! The gain from which on several devices are worth using.
+//! Minimum predicted gain for using several devices.
 //!
-//! A predicted gain that is smaller than the error of predictions may be a loss: ViT-tiny on two devices for a predicted 0.2 %
-//! ran 9 % slower than on one. So the default follows from where the costs come from, which `divi.costs` on the module says.
+//! A predicted gain below the prediction error may be a loss: ViT-tiny on two devices, with a predicted gain of 0.2 %,
+//! ran 9 % slower than on one. So the default depends on the source of the costs, which is recorded in `divi.costs` of
+//! the module.
 
 use crate::ir::warning;
 use divi_dialect::{Operation, attr};
 
-/// Source of the tasks' times.
+/// Accuracy of the tasks' times, by their source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Exactness {
-    /// Not stated: costs were written by hand or by another tool, and are taken for exact.
+    /// Unknown source: costs were written by hand or by another tool, and are assumed to be exact.
     Stated,
     /// All from profiles.
     Measured,
@@ -20,7 +21,7 @@ pub(super) enum Exactness {
 }
 
 impl Exactness {
-    /// The gain that a prediction must show so that several devices are used.
+    /// Returns the minimum predicted gain for using several devices, as a fraction.
     pub(super) fn share(self) -> f64 {
         match self {
             Self::Stated => 0.0,
@@ -40,7 +41,7 @@ impl Exactness {
     }
 }
 
-/// Returns how exact the costs of a module are.
+/// Returns the accuracy of a module's costs.
 pub(super) fn least(module: Operation<'_>) -> Exactness {
     let Some(costs) = module.get(attr::COSTS) else { return Exactness::Stated };
     let (mut measured, mut all) = (0, 0);
@@ -53,13 +54,13 @@ pub(super) fn least(module: Operation<'_>) -> Exactness {
     Exactness::of_counts(measured, all)
 }
 
-/// Warns that one device is used although several were predicted to gain a share.
+/// Warns that one device is used although several had a predicted gain.
 pub(super) fn explain(module: Operation<'_>, gain: f64, asked: Option<f64>) {
     let exactness = least(module);
     let (gain, least) = (gain * 100.0, asked.unwrap_or(exactness.share()) * 100.0);
     let reason = match (gain > 0.0, asked) {
-        (false, _) => "no plan was found with which several are faster".to_owned(),
-        (true, Some(_)) => format!("several would gain {gain:.1} %, less than the {least:.1} % that min-gain asks for"),
+        (false, _) => "no faster plan was found for several".to_owned(),
+        (true, Some(_)) => format!("several would gain {gain:.1} %, less than the {least:.1} % that min-gain requires"),
         (true, None) => {
             let times = match exactness {
                 Exactness::Stated | Exactness::Measured => "measured times",
@@ -67,8 +68,8 @@ pub(super) fn explain(module: Operation<'_>, gain: f64, asked: Option<f64>) {
                 Exactness::Estimated => "estimated times",
             };
             format!(
-                "several would gain {gain:.1} %, less than the {least:.1} % that {times} are exact to; min-gain=0 uses \
-                 several all the same"
+                "several would gain {gain:.1} %, less than the {least:.1} % accuracy of {times}; min-gain=0 uses \
+                 several anyway"
             )
         }
     };
@@ -80,7 +81,7 @@ mod tests {
     use super::Exactness;
 
     #[test]
-    fn the_less_is_measured_the_more_must_be_gained() {
+    fn minimum_gain_grows_with_the_share_of_estimates() {
         let cases = [
             ((0, 0), Exactness::Stated),
             ((7, 7), Exactness::Measured),

@@ -1,36 +1,38 @@
-//! What to plan for, and how, read from the options of the pass.
+//! Options of planning, and their conversion from the options of the pass.
 
 use crate::declared::Partition;
 use divi_planner::{DEFAULT_ALGORITHM, Objective, plan::Limit, problem::Contention};
 use std::{path::PathBuf, str::FromStr};
 
-/// What to plan for, and how.
+/// Objective, algorithm and constraints of a plan.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// By default batch where several inputs are queued, else latency.
+    /// Default: batch if several inputs are queued, otherwise latency.
     pub objective: Option<Objective>,
+    /// Name of the algorithm.
     pub algorithm: String,
-    /// Seed, limits and what only some objectives have.
+    /// Seed, limits and options of single objectives.
     pub planner: divi_planner::Options,
-    /// `PATTERN=DEVICE`: what runs there.
+    /// `PATTERN=DEVICE`: tasks that must run on a device.
     pub pins: Vec<String>,
-    /// `PATTERN=DEVICE`: what does not run there.
+    /// `PATTERN=DEVICE`: tasks that must not run on a device.
     pub exclusions: Vec<String>,
-    /// `PATTERN=GROUP`: what shares a device with all others of its group.
+    /// `PATTERN=GROUP`: tasks that share a device with all others of their group.
     pub groups: Vec<String>,
-    /// `PATTERN`: what reads its weights from the host's memory if it runs on a GPU.
+    /// `PATTERN`: tasks that read their weights from the host's memory if they run on a GPU.
     pub host_weights: Vec<String>,
-    /// A file of placements by regular expressions.
+    /// File of placements by regular expressions.
     pub placement: Option<PathBuf>,
-    /// A plan to replay, instead of solving.
+    /// File of a plan to replay, instead of solving.
     pub plan: Option<PathBuf>,
-    /// What transfers on one bus do to each other, instead of what the module says.
+    /// Contention between transfers on one bus, instead of the module's.
     pub contention: Option<Contention>,
-    /// Whether parameters are in the host's memory and come with the input.
+    /// True if parameters are in the host's memory when an input arrives.
     pub cold: bool,
-    /// The share of what such a plan has copied that is still there when the next input is planned.
+    /// Fraction of the parameters copied by such a plan that is still resident when the next input is planned.
     pub resident: Option<f64>,
-    /// Several devices are used only where one alone takes at least this share longer; by default what costs are exact to.
+    /// Minimum gain of several devices: the time on one device alone exceeds theirs by this fraction. Default: the
+    /// accuracy of the costs.
     pub min_gain: Option<f64>,
 }
 
@@ -55,7 +57,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Reads the options of the pass. Zero, or an empty text, stands for what is not given.
+    /// Converts the options of the pass. Zero, or an empty string, means that an option is not given.
     pub(super) fn of(pass: &Partition) -> Result<Self, String> {
         check_signs(pass)?;
         let limit = match (pass.iterations, pass.time_limit) {
@@ -77,12 +79,12 @@ impl Options {
             ..divi_planner::Options::default()
         };
         if let Some(share) = pass.resident.filter(|&share| share > 1.0) {
-            return Err(format!("resident is {share}: it must be a share from 0 to 1"));
+            return Err(format!("resident is {share}: it must be a fraction from 0 to 1"));
         }
         let file = |path: &PathBuf| Some(path.clone()).filter(|path| !path.as_os_str().is_empty());
         Ok(Self {
             objective: parse("objective", &pass.objective)?,
-            algorithm: given(&pass.algorithm).unwrap_or(DEFAULT_ALGORITHM).to_owned(),
+            algorithm: non_empty(&pass.algorithm).unwrap_or(DEFAULT_ALGORITHM).to_owned(),
             planner,
             pins: pass.pins.clone(),
             exclusions: pass.exclusions.clone(),
@@ -90,7 +92,7 @@ impl Options {
             host_weights: pass.host_weights.clone(),
             placement: file(&pass.placement),
             plan: file(&pass.plan),
-            contention: given(&pass.contention).map(contention).transpose()?,
+            contention: non_empty(&pass.contention).map(contention).transpose()?,
             cold: pass.cold || pass.resident.is_some(),
             resident: pass.resident,
             min_gain: pass.min_gain,
@@ -98,9 +100,9 @@ impl Options {
     }
 }
 
-const WRONG_SECONDS: &str = "time-limit must be a number of seconds from 0 on";
+const WRONG_SECONDS: &str = "time-limit must be a non-negative number of seconds";
 
-/// Refuses negative numbers, and what is no number.
+/// Rejects negative numbers and NaN.
 fn check_signs(pass: &Partition) -> Result<(), String> {
     let is_wrong = |value: Option<f64>| value.is_some_and(|value| value.is_nan() || value < 0.0);
     if pass.iterations.is_some_and(|iterations| iterations < 0) {
@@ -110,20 +112,20 @@ fn check_signs(pass: &Partition) -> Result<(), String> {
         return Err(WRONG_SECONDS.into());
     }
     if is_wrong(pass.resident) {
-        return Err("resident must be a share from 0 to 1".into());
+        return Err("resident must be a fraction from 0 to 1".into());
     }
     if is_wrong(pass.min_gain) {
-        return Err("min-gain must be a share from 0 on, as 0.05 for 5 %".into());
+        return Err("min-gain must be a non-negative fraction, such as 0.05 for 5 %".into());
     }
     Ok(())
 }
 
-fn given(text: &str) -> Option<&str> {
+fn non_empty(text: &str) -> Option<&str> {
     Some(text).filter(|text| !text.is_empty())
 }
 
 fn parse<T: FromStr<Err = divi_planner::Error>>(option: &str, text: &str) -> Result<Option<T>, String> {
-    given(text).map(|text| text.parse().map_err(|error| format!("{option}: {error}"))).transpose()
+    non_empty(text).map(|text| text.parse().map_err(|error| format!("{option}: {error}"))).transpose()
 }
 
 fn count(option: &str, value: i64) -> Result<Option<u32>, String> {

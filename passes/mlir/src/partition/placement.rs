@@ -1,4 +1,4 @@
-//! Placements as onnx-mlir has them: a JSON file whose regular expressions say which operators run on which device.
+//! Placements in the format of onnx-mlir: a JSON file with regular expressions that assign operators to devices.
 
 use super::constraints::{Targets, exclude};
 use crate::ir::Failure;
@@ -8,12 +8,14 @@ use serde::Deserialize;
 use std::{fs, path::Path};
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "an object")]
 struct File {
     device_placement: Vec<Entry>,
 }
 
-/// Operators whose type and name fit both expressions as a whole.
+/// Operators whose type and name both match as a whole.
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "an object")]
 struct Entry {
     device: String,
     #[serde(default = "anything")]
@@ -26,9 +28,9 @@ fn anything() -> String {
     ".*".to_owned()
 }
 
-/// Pins the tasks that a file names. `device` is the id of a device, or a kind, whatever its case: a task that is placed on
-/// a kind runs on any device of it. The first entry that fits an operator counts. An entry without a device (`""`) leaves
-/// the choice to the planner; one that fits nothing is an error.
+/// Pins the tasks that a file names. `device` is the id of a device, or a kind, ignoring case: a task that is placed on
+/// a kind runs on any device of that kind. The first matching entry of an operator applies. An entry without a device
+/// (`""`) leaves the choice to the planner; an entry without a match is an error.
 pub(super) fn apply(targets: &Targets<'_>, file: &Path) -> Result<(), Failure> {
     let refuse = |message: String| targets.refuse(&format!("placement '{}': {message}", file.display()));
     let text = fs::read_to_string(file).map_err(|error| refuse(error.to_string()))?;
@@ -37,12 +39,12 @@ pub(super) fn apply(targets: &Targets<'_>, file: &Path) -> Result<(), Failure> {
     for (i, entry) in file.device_placement.iter().enumerate() {
         let whole = |key: &str, pattern: &str| {
             Regex::new(&format!("^(?:{pattern})$"))
-                .map_err(|error| refuse(format!("'{key}' of entry {i} is no regular expression: {error}")))
+                .map_err(|error| refuse(format!("'{key}' of entry {i} is not a regular expression: {error}")))
         };
         let place = Place::named(targets, &entry.device).ok_or_else(|| {
             let known: Vec<&str> = targets.devices.iter().map(|(id, _)| id.as_str()).collect();
             let device = &entry.device;
-            refuse(format!("entry {i} names device '{device}', which there is not: there are {}", known.join(", ")))
+            refuse(format!("entry {i} names unknown device '{device}'; expected one of {}", known.join(", ")))
         })?;
         let rule = (whole("node_type", &entry.node_type)?, whole("onnx_node_name", &entry.onnx_node_name)?, place);
         rules.push(rule);
@@ -66,7 +68,9 @@ pub(super) fn apply(targets: &Targets<'_>, file: &Path) -> Result<(), Failure> {
         None => Ok(()),
         Some(i) => {
             let Entry { node_type, onnx_node_name, .. } = &file.device_placement[i];
-            Err(refuse(format!("entry {i} fits no operator: none has type '{node_type}' and name '{onnx_node_name}'")))
+            Err(refuse(format!(
+                "entry {i} matches no operator: none has type '{node_type}' and name '{onnx_node_name}'"
+            )))
         }
     }
 }

@@ -1,23 +1,25 @@
-//! The plan that a module carries, read back from the attributes of its tasks.
+//! Reads the plan of a module from the attributes of its tasks.
 
 use super::{copies, moves};
 use crate::{
-    cost::Posed,
+    cost::ModuleProblem,
     decisions,
     ir::{Failure, describe, error, warning},
+    tasks::time_key,
 };
 use divi_dialect::{Operation, attr};
 use divi_planner::{
     Objective, Options, Plan, Problem, api,
     plan::{Batch, Bound, Copy, Limit, Proof, Schedule, Stages, Transfer},
     problem::{Contention, Tensor},
+    units::{BytesPerMicro, Micros},
 };
 use melior::ir::Attribute;
 use std::{cmp::Reverse, collections::BinaryHeap};
 
-/// The plan of a module that poses a problem, as its attributes have it. Its value is what the starts come to, its bound
-/// that of the certificate. Whether it holds is not checked. Errors are emitted on the operations.
-pub(crate) fn read_plan(module: Operation<'_>, posed: &Posed<'_>) -> Result<Plan, Failure> {
+/// Reads the plan of a module from its attributes. Its value is computed from the starts, its bound is that of the
+/// certificate. The plan is not verified. Errors are emitted on the operations.
+pub(crate) fn read_plan(module: Operation<'_>, module_problem: &ModuleProblem<'_>) -> Result<Plan, Failure> {
     let Some(certificate) = module.get(attr::PLAN) else {
         error(module, "has no divi.plan: run divi-partition first");
         return Err(Failure);
@@ -27,14 +29,19 @@ pub(crate) fn read_plan(module: Operation<'_>, posed: &Posed<'_>) -> Result<Plan
     let integer = |name| entry(name).and_then(attr::as_integer);
     let number = |name| entry(name).and_then(attr::as_float);
     let objective: Option<Objective> = string("objective").and_then(|name| name.parse().ok());
-    let says_moves = posed.problem.contention != Contention::Off && objective != Some(Objective::Pipeline);
-    let transfers = if says_moves { moves::read(posed) } else { vec![] };
-    let copies = copies::read(posed);
-    let reader = Reader { posed, tensors: posed.problem.all_tensors(), transfers: &transfers, copies: &copies };
+    let says_moves = module_problem.problem.contention != Contention::Off && objective != Some(Objective::Pipeline);
+    let transfers = if says_moves { moves::read(module_problem) } else { vec![] };
+    let copies = copies::read(module_problem);
+    let reader = Reader {
+        module_problem,
+        tensors: module_problem.problem.all_tensors(),
+        transfers: &transfers,
+        copies: &copies,
+    };
     let schedule = match objective {
         Some(Objective::Latency) => reader.latency()?,
         Some(Objective::Batch) => reader.batch()?,
-        Some(Objective::Pipeline) => reader.pipeline(number("value").unwrap_or(0.0))?,
+        Some(Objective::Pipeline) => reader.pipeline(Micros(number("value").unwrap_or(0.0)))?,
         None => {
             error(module, "has a divi.plan without an objective: run divi-partition again");
             return Err(Failure);
@@ -42,12 +49,12 @@ pub(crate) fn read_plan(module: Operation<'_>, posed: &Posed<'_>) -> Result<Plan
     };
     let pipeline_cost = string("pipeline_cost");
     let shared_devices = entry("shared_devices").is_some();
-    let proven_for = decisions::problem(&posed.problem, pipeline_cost, shared_devices);
+    let proven_for = decisions::problem(&module_problem.problem, pipeline_cost, shared_devices);
     let bound = match string("problem").is_none_or(|problem| problem == proven_for) {
         true => stated_bound(certificate),
-        false => known_bound(module, posed, schedule.objective())?,
+        false => known_bound(module, module_problem, schedule.objective())?,
     };
-    let mut plan = Plan::new(&posed.problem, string("algorithm").unwrap_or_default(), schedule, bound);
+    let mut plan = Plan::new(&module_problem.problem, string("algorithm").unwrap_or_default(), schedule, bound);
     plan.warnings().iter().for_each(|message| warning(module, message));
     (plan.transfers, plan.copies) = (transfers, copies);
     plan.seed = integer("seed").and_then(|seed| u64::try_from(seed).ok()).unwrap_or(0);
@@ -62,24 +69,28 @@ pub(crate) fn read_plan(module: Operation<'_>, posed: &Posed<'_>) -> Result<Plan
     Ok(plan)
 }
 
-/// The bound that a certificate states. One of unknown origin counts as the solver's word.
+/// Returns the bound that a certificate states. Without a proof, it counts as reported by the solver.
 fn stated_bound(certificate: Attribute<'_>) -> Bound {
     let entry = |name| attr::entry(certificate, name);
     let number = |name| entry(name).and_then(attr::as_float);
     let proof = entry("proof").and_then(attr::as_string).and_then(|name| name.parse().ok()).unwrap_or(Proof::Solver);
     let by = entry("bound_by").and_then(attr::as_string).unwrap_or("nothing");
     let verified =
-        number("verified_bound").filter(|_| proof == Proof::Solver).map(|value| Bound::new(value, "verified"));
-    let bound = Bound::by(number("bound").unwrap_or(0.0), by, proof);
+        number("verified_bound").filter(|_| proof == Proof::Solver).map(|value| Bound::new(Micros(value), "verified"));
+    let bound = Bound::by(Micros(number("bound").unwrap_or(0.0)), by, proof);
     Bound { verified: verified.map(Box::new), ..bound }
 }
 
-/// What is proven at once of a problem that nobody has planned: costs or constraints were changed since.
-fn known_bound(module: Operation<'_>, posed: &Posed<'_>, objective: Objective) -> Result<Bound, Failure> {
+/// Returns the best immediate bound of a problem whose costs or constraints have changed since planning.
+fn known_bound(
+    module: Operation<'_>,
+    module_problem: &ModuleProblem<'_>,
+    objective: Objective,
+) -> Result<Bound, Failure> {
     if objective == Objective::Pipeline {
         return Ok(Bound::none());
     }
-    let known = api::bounds(&posed.problem, objective, &Options::default()).map_err(|wrong| {
+    let known = api::bounds(&module_problem.problem, objective, &Options::default()).map_err(|wrong| {
         error(module, &wrong.to_string());
         Failure
     })?;
@@ -87,27 +98,27 @@ fn known_bound(module: Operation<'_>, posed: &Posed<'_>, objective: Objective) -
 }
 
 struct Reader<'a> {
-    posed: &'a Posed<'a>,
+    module_problem: &'a ModuleProblem<'a>,
     tensors: Vec<Tensor>,
-    /// When tensors move, where the tasks say it.
+    /// Transfers with the times on the tasks, if they have any.
     transfers: &'a [Transfer],
-    /// When parameters do.
+    /// Copies of parameters.
     copies: &'a [Copy],
 }
 
 impl Reader<'_> {
     fn problem(&self) -> &Problem {
-        &self.posed.problem
+        &self.module_problem.problem
     }
 
-    /// Each task with its node.
+    /// Returns each task with its node.
     fn tasks(&self) -> impl Iterator<Item = (Operation<'_>, usize)> {
-        self.posed.tasks.iter().copied().zip(self.posed.first_task..)
+        self.module_problem.tasks.iter().copied().zip(self.module_problem.first_task..)
     }
 
-    /// The nodes of the model's outputs.
+    /// Returns the nodes of the model's outputs.
     fn outputs(&self) -> std::ops::Range<usize> {
-        self.posed.first_task + self.posed.tasks.len()..self.problem().nodes.len()
+        self.module_problem.first_task + self.module_problem.tasks.len()..self.problem().nodes.len()
     }
 
     fn missing<T>(&self, task: Operation<'_>, name: &str) -> Result<T, Failure> {
@@ -117,83 +128,85 @@ impl Reader<'_> {
 
     fn device(&self, task: Operation<'_>) -> Result<usize, Failure> {
         let name = task.get(attr::DEVICE);
-        let known = name.and_then(|name| self.posed.device(name));
+        let known = name.and_then(|name| self.module_problem.device(name));
         known.map_or_else(|| self.missing(task, attr::DEVICE.name()), Ok)
     }
 
-    fn start(&self, task: Operation<'_>) -> Result<f64, Failure> {
-        let start = task.get(attr::START);
+    fn start(&self, task: Operation<'_>) -> Result<Micros, Failure> {
+        let start = task.get(attr::START).map(Micros);
         start.map_or_else(|| self.missing(task, attr::START.name()), Ok)
     }
 
-    /// When `count` inputs' worth of a tensor, which are there at a time, are on the host. A way that there is not takes no
-    /// time: whether there is one is not checked here.
-    fn arrival(&self, tensor: usize, count: usize, from: usize, end: f64) -> f64 {
-        let (problem, to) = (self.problem(), self.posed.host);
+    /// Returns the time at which `count` inputs of a tensor that is computed at `end` are on the host. A missing link
+    /// takes no time: the verifier reports it.
+    fn arrival(&self, tensor: usize, count: usize, from: usize, end: Micros) -> Micros {
+        let (problem, to) = (self.problem(), self.module_problem.host);
         let is_it = |moved: &&Transfer| (moved.tensor, moved.from, moved.to) == (tensor, from, to);
         if let Some(moved) = self.transfers.iter().find(is_it) {
             return moved.end;
         }
-        let latency = problem.link_latency.as_ref().and_then(|latency| latency[from][to]).unwrap_or(0.0);
+        let latency = problem.link_latency.as_ref().and_then(|latency| latency[from][to]).unwrap_or_default();
         match problem.bandwidth[from][to] {
-            Some(bandwidth) if from != to && bandwidth > 0.0 => {
+            Some(bandwidth) if from != to && bandwidth > BytesPerMicro::ZERO => {
                 end + (self.tensors[tensor].bytes * count as f64 / bandwidth + latency)
             }
             _ => end,
         }
     }
 
-    /// When an output that has arrived is taken, where transfers have their times: the host does nothing else then.
-    fn taken(&self, arrival: f64, host_runs: impl Iterator<Item = (f64, f64)>) -> f64 {
-        let mut busy: Vec<(f64, f64)> =
+    /// Returns the time at which the host takes an output that has arrived: if transfers have times, not while it runs
+    /// a task.
+    fn taken(&self, arrival: Micros, host_runs: impl Iterator<Item = (Micros, Micros)>) -> Micros {
+        let mut busy: Vec<(Micros, Micros)> =
             host_runs.filter(|_| !self.transfers.is_empty() || self.problem().cold.is_some()).collect();
         busy.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let later = |at: f64, (start, end): (f64, f64)| if start < at && at < end { end } else { at };
+        let later = |at: Micros, (start, end): (Micros, Micros)| if start < at && at < end { end } else { at };
         busy.into_iter().fold(arrival, later)
     }
 
-    fn time(&self, node: usize, device: usize, count: usize) -> f64 {
+    fn time(&self, node: usize, device: usize, count: usize) -> Micros {
         let is_copied = self.copies.iter().any(|copy| (copy.node, copy.to) == (node, device));
-        self.posed.micros(node, device, count, is_copied)
+        self.module_problem.micros(node, device, count, is_copied)
     }
 
     fn latency(&self) -> Result<Schedule, Failure> {
         let count = self.problem().nodes.len();
-        let (mut device, mut start) = (vec![self.posed.host; count], vec![0.0; count]);
+        let (mut device, mut start) = (vec![self.module_problem.host; count], vec![Micros::ZERO; count]);
         for (task, node) in self.tasks() {
             (device[node], start[node]) = (self.device(task)?, self.start(task)?);
         }
-        // Outputs are there when what they show has arrived.
+        // Outputs start when their tensors have arrived.
         for (index, tensor) in self.tensors.iter().enumerate() {
             let end = start[tensor.from] + self.time(tensor.from, device[tensor.from], 1);
             let arrival = self.arrival(index, 1, device[tensor.from], end);
             for &to in tensor.to.iter().filter(|to| self.outputs().contains(to)) {
-                start[to] = f64::max(start[to], arrival);
+                start[to] = Micros::max(start[to], arrival);
             }
         }
-        let on_host = self.tasks().map(|(_, node)| node).filter(|node| device[*node] == self.posed.host);
+        let on_host = self.tasks().map(|(_, node)| node).filter(|node| device[*node] == self.module_problem.host);
         let busy: Vec<_> = on_host.map(|node| (start[node], start[node] + self.time(node, device[node], 1))).collect();
         for node in self.outputs() {
             start[node] = self.taken(start[node], busy.iter().copied());
         }
         let ends = (0..count).map(|node| start[node] + self.time(node, device[node], 1));
-        let makespan = ends.fold(0.0, f64::max);
+        let makespan = ends.fold(Micros::ZERO, Micros::max);
         Ok(Schedule::Latency { device, start, makespan })
     }
 
     fn batch(&self) -> Result<Schedule, Failure> {
         let all: Vec<u32> = (0..self.problem().inputs).collect();
-        let host = self.posed.host;
+        let host = self.module_problem.host;
         let whole = |node, start| Batch { node, device: host, inputs: all.clone(), start };
-        let mut batches: Vec<Batch> = (0..self.posed.first_task).map(|node| whole(node, 0.0)).collect();
+        let mut batches: Vec<Batch> =
+            (0..self.module_problem.first_task).map(|node| whole(node, Micros::ZERO)).collect();
         for (task, node) in self.tasks() {
             let Some(list) = task.get(attr::BATCHES) else { return self.missing(task, attr::BATCHES.name()) };
             for batch in list {
-                let Some(device) = self.posed.device(batch.device()) else {
+                let Some(device) = self.module_problem.device(batch.device()) else {
                     return self.missing(task, attr::BATCHES.name());
                 };
                 let inputs = batch.inputs().into_iter().filter_map(|input| u32::try_from(input).ok()).collect();
-                batches.push(Batch { node, device, inputs, start: batch.start() });
+                batches.push(Batch { node, device, inputs, start: Micros(batch.start()) });
             }
         }
         let end = &|batch: &Batch| batch.start + self.time(batch.node, batch.device, batch.inputs.len());
@@ -205,18 +218,18 @@ impl Reader<'_> {
             });
             let on_host = batches.iter().filter(|batch| batch.device == host);
             let busy = on_host.map(|batch| (batch.start, end(batch)));
-            let start = self.taken(arrivals.fold(0.0, f64::max), busy);
+            let start = self.taken(arrivals.fold(Micros::ZERO, Micros::max), busy);
             batches.push(whole(node, start));
         }
-        let makespan = batches.iter().map(end).fold(0.0, f64::max);
+        let makespan = batches.iter().map(end).fold(Micros::ZERO, Micros::max);
         Ok(Schedule::Batch { batches, makespan })
     }
 
-    /// Stages are blocks; inputs and outputs are blocks of their own, behind them.
-    fn pipeline(&self, bottleneck: f64) -> Result<Schedule, Failure> {
+    /// Reads a pipeline. Stages are blocks; inputs and outputs are blocks of their own, after them.
+    fn pipeline(&self, bottleneck: Micros) -> Result<Schedule, Failure> {
         let count = self.problem().nodes.len();
         let mut block = vec![usize::MAX; count];
-        let mut start = vec![0.0; count];
+        let mut start = vec![Micros::ZERO; count];
         let mut block_device: Vec<Option<usize>> = vec![];
         for (task, node) in self.tasks() {
             let stage = task.get(attr::STAGE);
@@ -241,7 +254,7 @@ impl Reader<'_> {
             (block[node], start[node]) = (stage, self.start(task)?);
         }
         let mut devices: Vec<usize> = vec![];
-        // A number that no stage has is left out.
+        // Unused stage numbers are skipped.
         let mut numbers = vec![usize::MAX; block_device.len()];
         for (stage, device) in block_device.iter().enumerate() {
             if let Some(device) = device {
@@ -251,7 +264,7 @@ impl Reader<'_> {
         }
         for block in &mut block {
             *block = numbers.get(*block).copied().unwrap_or_else(|| {
-                devices.push(self.posed.host);
+                devices.push(self.module_problem.host);
                 devices.len() - 1
             });
         }
@@ -261,9 +274,9 @@ impl Reader<'_> {
         Ok(Schedule::Pipeline { block, k, bottleneck, stages })
     }
 
-    /// The nodes of each block in the order of their starts, as far as what they read of each other lets them: starts are
-    /// old where somebody has moved a task by hand.
-    fn order(&self, block: &[usize], start: &[f64], blocks: usize) -> Vec<Vec<usize>> {
+    /// Returns the nodes of each block in topological order, and in order of start otherwise: starts are out of date if
+    /// a task was moved by hand.
+    fn order(&self, block: &[usize], start: &[Micros], blocks: usize) -> Vec<Vec<usize>> {
         let mut waits_for = vec![0usize; block.len()];
         let mut readers = vec![vec![]; block.len()];
         for tensor in &self.tensors {
@@ -272,8 +285,8 @@ impl Reader<'_> {
                 readers[tensor.from].push(to);
             }
         }
-        // Starts are not negative, so their bits are in their order; what starts at the same time is in the module's.
-        let key = |node: usize| Reverse((start[node].to_bits(), node));
+        // Ties are in the order of the module.
+        let key = |node: usize| Reverse((time_key(start[node]), node));
         let mut ready: BinaryHeap<_> = (0..block.len()).filter(|&node| waits_for[node] == 0).map(key).collect();
         let mut order: Vec<Vec<usize>> = vec![vec![]; blocks];
         while let Some(Reverse((_, node))) = ready.pop() {

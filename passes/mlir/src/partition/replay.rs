@@ -1,8 +1,8 @@
-//! A plan from a file, on the model that it was made for; or what no longer fits.
+//! Replays a plan from a file on the model that it was made for, or reports the differences.
 
 use super::Options;
 use crate::{
-    cost::Posed,
+    cost::ModuleProblem,
     ir::{Failure, error},
 };
 use divi_dialect::Operation;
@@ -10,7 +10,7 @@ use divi_planner::{Objective, PipelineCost, Plan, Problem, Terms, plan::Schedule
 use rustc_hash::FxHashSet;
 use std::{fs, path::Path};
 
-/// At most so many names are listed.
+/// Maximum number of names in a message.
 const SHOWN: usize = 8;
 
 /// Reads a plan's file. Errors are emitted on the module.
@@ -23,7 +23,7 @@ pub(super) fn read(module: Operation<'_>, file: &Path) -> Result<Plan, Failure> 
     Plan::read(&text).map_err(|error| fail(error.to_string()))
 }
 
-/// What a plan is for, and for how many inputs; or what else the options ask for.
+/// Returns objective and number of inputs of a plan. The error names an option that contradicts the plan.
 pub(super) fn asked(plan: &Plan, options: &Options) -> Result<(Objective, u32), String> {
     let inputs = inputs(plan);
     if let Some(other) = options.objective.filter(|other| *other != plan.objective) {
@@ -44,7 +44,7 @@ pub(super) fn asked(plan: &Plan, options: &Options) -> Result<(Objective, u32), 
     Ok((plan.objective, inputs))
 }
 
-/// How many inputs a plan is for.
+/// Returns the number of inputs that a plan is for.
 fn inputs(plan: &Plan) -> u32 {
     match &plan.schedule {
         Schedule::Batch { batches, .. } => {
@@ -55,28 +55,28 @@ fn inputs(plan: &Plan) -> u32 {
     }
 }
 
-/// Plans for the contention that a plan says it is for, where that is not the problem's own.
-pub(super) fn adopt_contention(posed: &mut Posed<'_>, plan: &mut Plan) -> Option<Contention> {
-    let own = posed.problem.hash();
-    let contention = plan.contention.filter(|contention| *contention != posed.problem.contention)?;
-    posed.problem.contention = contention;
-    let asked = posed.problem.hash();
-    // Who was asked for another contention plans for the problem as it was before.
+/// Sets the contention of the problem to that of the plan. Returns it if it is a different one.
+pub(super) fn adopt_contention(module_problem: &mut ModuleProblem<'_>, plan: &mut Plan) -> Option<Contention> {
+    let own = module_problem.problem.hash();
+    let contention = plan.contention.filter(|contention| *contention != module_problem.problem.contention)?;
+    module_problem.problem.contention = contention;
+    let asked = module_problem.problem.hash();
+    // The contention may come from an option, so that the plan has the hash of the problem without it.
     if plan.problem == own {
         plan.problem = asked;
     }
     Some(contention)
 }
 
-/// The plan, if it holds for the module. The error says what no longer fits: tasks that are new or gone, or what the
-/// verifier finds.
-pub(super) fn fit(module: Operation<'_>, posed: &Posed<'_>, plan: Plan) -> Result<Plan, Failure> {
-    let problem = &posed.problem;
+/// Returns the plan if it is valid for the module. The error lists new and missing tasks, or the findings of the
+/// verifier.
+pub(super) fn fit(module: Operation<'_>, module_problem: &ModuleProblem<'_>, plan: Plan) -> Result<Plan, Failure> {
+    let problem = &module_problem.problem;
     if plan.problem != problem.hash() {
         error(module, &format!("the plan is for another problem: {}", differences(problem, &plan)));
         return Err(Failure);
     }
-    // Replaying a plan is asking for its terms; options that contradict them have been refused.
+    // The plan's own terms apply; options that contradict them have been rejected.
     match verify_under(problem, &plan, &Terms::stated_by(&plan)) {
         Ok(_) => Ok(plan),
         Err(findings) => {
@@ -86,11 +86,11 @@ pub(super) fn fit(module: Operation<'_>, posed: &Posed<'_>, plan: Plan) -> Resul
     }
 }
 
-/// What makes a model another than the one that was planned.
+/// Describes the differences between a model and the one that was planned.
 fn differences(problem: &Problem, plan: &Plan) -> String {
     const REMEDY: &str = "plan it again";
     let Some(planned) = &plan.names else {
-        return format!("it does not name its tasks, so there is no telling what changed; {REMEDY}");
+        return format!("it does not name its tasks, so the change cannot be identified; {REMEDY}");
     };
     let present: Vec<&str> = problem.nodes.iter().map(|node| node.name.as_deref().unwrap_or_default()).collect();
     let before: FxHashSet<&str> = planned.iter().map(String::as_str).collect();
@@ -103,7 +103,7 @@ fn differences(problem: &Problem, plan: &Plan) -> String {
         } else {
             "the tasks are the same, but not in the same order"
         };
-        return format!("{order}: give the system and options that it was planned with, or {REMEDY}");
+        return format!("{order}: use the system and options that it was planned with, or {REMEDY}");
     }
     let parts: Vec<String> = [("new", new), ("gone", gone)]
         .into_iter()

@@ -1,14 +1,15 @@
-//! A plan as attributes of tasks, and its certificate on the module.
+//! Writes a plan as attributes of tasks, and its certificate onto the module.
 
 use super::{copies, moves};
-use crate::{cost::Posed, decisions, fingerprint::fingerprint, ir::Failure, tasks::entry};
+use crate::{cost::ModuleProblem, decisions, fingerprint::fingerprint, ir::Failure, tasks::entry};
 use divi_dialect::{BatchAttribute, Operation, attr};
 use divi_planner::{
     Objective, Plan,
     plan::{Batch, Limit, Schedule, Stages},
+    units::Micros,
 };
 
-/// Takes away what an earlier plan has decided about a task, or about the arguments of the function that runs the model.
+/// Removes the decisions of an earlier plan from a task, or from the entry function.
 pub(crate) fn remove_decisions(task: Operation<'_>) {
     task.remove(attr::DEVICE);
     task.remove(attr::START);
@@ -17,10 +18,14 @@ pub(crate) fn remove_decisions(task: Operation<'_>) {
     task.remove(attr::MOVES);
 }
 
-/// Writes a plan onto the tasks of the module that poses its problem.
-pub(crate) fn write_plan(module: Operation<'_>, posed: &Posed<'_>, plan: &Plan) -> Result<(), Failure> {
-    let writer = Writer { posed };
-    posed.tasks.iter().chain([&posed.function]).for_each(|&operation| remove_decisions(operation));
+/// Writes a plan onto the tasks of the module that it was made for.
+pub(crate) fn write_plan(
+    module: Operation<'_>,
+    module_problem: &ModuleProblem<'_>,
+    plan: &Plan,
+) -> Result<(), Failure> {
+    let writer = Writer { module_problem };
+    module_problem.tasks.iter().chain([&module_problem.function]).for_each(|&operation| remove_decisions(operation));
     let mut stages = 0;
     match &plan.schedule {
         Schedule::Latency { device, start, .. } => {
@@ -34,33 +39,33 @@ pub(crate) fn write_plan(module: Operation<'_>, posed: &Posed<'_>, plan: &Plan) 
             stages = writer.pipeline(block, devices, order.as_deref());
         }
         Schedule::Pipeline { .. } | Schedule::Edge { .. } => {
-            crate::ir::error(module, "the plan is for devices that are all alike: plan for those of the module");
+            crate::ir::error(module, "the plan is for identical devices: plan for those of the module");
             return Err(Failure);
         }
     }
-    moves::write_transfers(posed, &plan.transfers)?;
-    copies::write(posed, &plan.copies)?;
+    moves::write_transfers(module_problem, &plan.transfers)?;
+    copies::write(module_problem, &plan.copies)?;
     let marks = Marks {
-        decisions: Some(decisions::fingerprint(&posed.tasks)),
-        // Queued inputs are run in stages of other batches, which compute other things.
+        decisions: Some(decisions::fingerprint(&module_problem.tasks)),
+        // The stages of queued inputs have other batch sizes, and so another fingerprint.
         model: if plan.objective == Objective::Batch { None } else { fingerprint(module, entry(module)?) },
-        problem: Some(decisions::problem(&posed.problem, plan.pipeline_cost.as_deref(), plan.shared_devices)),
+        problem: Some(decisions::problem(&module_problem.problem, plan.pipeline_cost.as_deref(), plan.shared_devices)),
     };
     write_certificate(module, plan, stages, &marks);
     Ok(())
 }
 
-/// What tells whether a module is still the one that was planned, and the plan still the one that was made.
+/// Fingerprints in a certificate, which reveal edits of the module or of the plan.
 pub(crate) struct Marks {
     pub(crate) decisions: Option<String>,
     pub(crate) model: Option<String>,
-    /// What the bound was proven for.
+    /// Problem that the bound was proven for.
     pub(crate) problem: Option<String>,
 }
 
 impl Marks {
-    /// Those that a plan keeps when it is made explicit: stages compute what the model does, and tasks decide nothing any
-    /// more.
+    /// Returns the fingerprints that remain valid when a plan is outlined: stages compute the same as the model, while
+    /// tasks have no decisions any more.
     pub(crate) fn kept(module: Operation<'_>) -> Self {
         let plan = module.get(attr::PLAN);
         let mark = |name| plan.and_then(|plan| attr::entry(plan, name)).and_then(attr::as_string);
@@ -69,20 +74,20 @@ impl Marks {
     }
 }
 
-/// Puts what is proven about a plan on the module, and what it is proven for. A pipeline has so many stages.
+/// Writes the certificate of a plan onto the module. `stages` is the number of stages of a pipeline.
 pub(crate) fn write_certificate(module: Operation<'_>, plan: &Plan, stages: usize, marks: &Marks) {
     let context = module.context();
     let mut entries = vec![
         ("objective", attr::string(context, plan.objective.name())),
-        ("value", attr::float(context, plan.value)),
-        ("bound", attr::float(context, plan.bound)),
+        ("value", attr::float(context, plan.value.0)),
+        ("bound", attr::float(context, plan.bound.0)),
         ("gap", attr::float(context, plan.gap)),
         ("bound_by", attr::string(context, &plan.bound_by)),
         ("proof", attr::string(context, plan.proof.name())),
         ("algorithm", attr::string(context, &plan.algorithm)),
         ("seed", attr::integer(context, i64::try_from(plan.seed).unwrap_or(i64::MAX))),
     ];
-    entries.extend(plan.verified_bound.map(|verified| ("verified_bound", attr::float(context, verified))));
+    entries.extend(plan.verified_bound.map(|verified| ("verified_bound", attr::float(context, verified.0))));
     entries.extend(marks.decisions.as_ref().map(|decisions| ("decisions", attr::string(context, decisions))));
     entries.extend(marks.model.as_ref().map(|model| ("model", attr::string(context, model))));
     entries.extend(marks.problem.as_ref().map(|problem| ("problem", attr::string(context, problem))));
@@ -114,7 +119,7 @@ pub(crate) fn write_certificate(module: Operation<'_>, plan: &Plan, stages: usiz
     module.set(attr::PLAN, &entries);
 }
 
-/// Puts marks into a certificate that is there, in place of those that it has.
+/// Sets fingerprints in an existing certificate.
 pub(crate) fn mark(module: Operation<'_>, marks: &[(&str, &str)]) {
     let Some(mut entries) = module.get(attr::PLAN).and_then(attr::as_dictionary) else { return };
     entries.retain(|(name, _)| marks.iter().all(|(mark, _)| mark != name));
@@ -123,26 +128,26 @@ pub(crate) fn mark(module: Operation<'_>, marks: &[(&str, &str)]) {
 }
 
 struct Writer<'a> {
-    posed: &'a Posed<'a>,
+    module_problem: &'a ModuleProblem<'a>,
 }
 
 impl Writer<'_> {
-    /// Each task with its node.
+    /// Returns each task with its node.
     fn tasks(&self) -> impl Iterator<Item = (Operation<'_>, usize)> {
-        self.posed.tasks.iter().copied().zip(self.posed.first_task..)
+        self.module_problem.tasks.iter().copied().zip(self.module_problem.first_task..)
     }
 
     fn device(&self, task: Operation<'_>, device: usize) {
-        let name = &self.posed.problem.devices[device].name;
+        let name = &self.module_problem.problem.devices[device].name;
         task.set(attr::DEVICE, name);
     }
 
-    fn start(&self, task: Operation<'_>, start: f64) {
-        task.set(attr::START, start);
+    fn start(&self, task: Operation<'_>, start: Micros) {
+        task.set(attr::START, start.0);
     }
 
     fn batches(&self, batches: &[Batch]) -> Result<(), Failure> {
-        let mut of: Vec<Vec<&Batch>> = vec![vec![]; self.posed.problem.nodes.len()];
+        let mut of: Vec<Vec<&Batch>> = vec![vec![]; self.module_problem.problem.nodes.len()];
         batches.iter().for_each(|batch| of[batch.node].push(batch));
         for (task, node) in self.tasks() {
             of[node].sort_by(|a, b| a.start.total_cmp(&b.start).then(a.device.cmp(&b.device)));
@@ -150,31 +155,33 @@ impl Writer<'_> {
             for batch in &of[node] {
                 let mut inputs: Vec<i64> = batch.inputs.iter().map(|&input| input.into()).collect();
                 inputs.sort_unstable();
-                let device = &self.posed.problem.devices[batch.device].name;
-                list.push(BatchAttribute::new(task.location(), device, batch.start, &inputs).ok_or(Failure)?);
+                let device = &self.module_problem.problem.devices[batch.device].name;
+                list.push(BatchAttribute::new(task.location(), device, batch.start.0, &inputs).ok_or(Failure)?);
             }
             task.set(attr::BATCHES, &list);
         }
         Ok(())
     }
 
-    /// Stages are numbered as data flow through them; starts count from the beginning of the stage. How many there are.
+    /// Writes a pipeline and returns the number of stages. Stages are numbered in topological order; starts are
+    /// relative to the beginning of the stage.
     fn pipeline(&self, block: &[usize], devices: &[usize], order: Option<&[Vec<usize>]>) -> usize {
         let mut stage_of = vec![None; devices.len()];
         let stages = self.stage_order(block, devices.len());
         for (stage, &block) in stages.iter().enumerate() {
             stage_of[block] = Some(stage);
         }
-        let mut clock = vec![0.0; devices.len()];
-        let mut start = vec![0.0; block.len()];
+        let mut clock = vec![Micros::ZERO; devices.len()];
+        let mut start = vec![Micros::ZERO; block.len()];
         let mut run = |node: usize| {
-            let time = self.posed.problem.nodes[node].time.get(&1).and_then(|times| times[devices[block[node]]]);
+            let time =
+                self.module_problem.problem.nodes[node].time.get(&1).and_then(|times| times[devices[block[node]]]);
             start[node] = clock[block[node]];
-            clock[block[node]] += time.unwrap_or(0.0);
+            clock[block[node]] += time.unwrap_or_default();
         };
         match order {
             Some(order) => order.iter().flatten().for_each(|&node| run(node)),
-            // The nodes of a module are in an order that they can run in.
+            // The nodes of a module are in topological order.
             None => (0..block.len()).for_each(run),
         }
         for (task, node) in self.tasks() {
@@ -186,12 +193,12 @@ impl Writer<'_> {
         stages.len()
     }
 
-    /// The blocks that have tasks, each behind those that it reads from; of those that could come next, the one whose
-    /// first task comes first in the module.
+    /// Returns the blocks that have tasks in topological order; ties are resolved by the position of the first task in
+    /// the module.
     fn stage_order(&self, block: &[usize], count: usize) -> Vec<usize> {
         let mut readers = vec![vec![]; count];
         let mut waits_for = vec![0usize; count];
-        for tensor in self.posed.problem.all_tensors() {
+        for tensor in self.module_problem.problem.all_tensors() {
             for &to in &tensor.to {
                 if block[tensor.from] != block[to] {
                     readers[block[tensor.from]].push(block[to]);

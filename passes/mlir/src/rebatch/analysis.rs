@@ -8,36 +8,37 @@ use super::{
 use crate::ir::{Failure, ONNX_CONSTANT, describe, error};
 use divi_dialect::{
     Block, Operation, Value,
-    node::{self, present_results, value_of},
+    node::{self, inference_value, present_results},
     op,
 };
-use divi_onnx::{DType, Dim, Node, Op, TensorType, Value as Known, fold, infer, node::Content};
+use divi_onnx::{DType, Dim, Node, Op, TensorType, Value as Known, fold, infer, node::KnownElements};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// A value in several runs.
+/// Position of the runs in a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Batch {
-    /// It is the same in all of them.
+    /// All runs share the value.
     Same,
-    /// One tensor has them all.
+    /// One tensor holds all runs.
     At(Layout),
-    /// Each has a value of its own, which has no axis to put them together on.
+    /// Each run has its own value, without an axis to concatenate them on.
     Apart,
 }
 
+/// Result of the analysis of one function.
 pub(super) struct Analysis<'m> {
     pub(super) factor: i64,
-    /// The size of the batch in one run.
+    /// Size of the batch in one run.
     unit: i64,
-    /// Values that are not the same in all runs.
+    /// Values that the runs do not share.
     batches: FxHashMap<Value<'m>, Batch>,
     /// Facts about values in one run beyond their types.
     contents: FxHashMap<Value<'m>, Known>,
-    /// Changes that operators need, by operand.
+    /// Changes of operands that operators need.
     pub(super) changes: FxHashMap<(Operation<'m>, usize), Change>,
-    /// Operators that a Reshape takes the place of.
+    /// Operators that are replaced by a Reshape.
     pub(super) reshapes: FxHashSet<Operation<'m>>,
-    /// Operators that tell a batched value's shape, with what it is in one run.
+    /// Operators that return the shape of a batched value, with their results in one run.
     pub(super) frozen: FxHashMap<Operation<'m>, Known>,
     pub(super) repeats: FxHashSet<Operation<'m>>,
     pub(super) repeated: Vec<Operation<'m>>,
@@ -53,8 +54,8 @@ impl<'m> Analysis<'m> {
         Ok(analysis)
     }
 
-    /// Does the same for a function that is a part of the one that this is of. Its arguments stand for values of that one, and
-    /// are in the part what these are in the whole.
+    /// Analyzes a function that is part of the analyzed one. Its arguments correspond to values of the latter, and have
+    /// the same position of the runs.
     pub(super) fn part(&self, function: Operation<'m>, arguments: &[Value<'m>]) -> Result<Self, Failure> {
         let mut analysis = Self::new(self.factor, self.unit);
         let Some(entry) = only_block(function)? else { return Ok(analysis) };
@@ -89,12 +90,12 @@ impl<'m> Analysis<'m> {
         self.batches.get(&value).copied().unwrap_or(Batch::Same)
     }
 
-    /// Returns what is known of a value in one run.
+    /// Returns the facts about a value in one run.
     pub(super) fn known(&self, value: Value<'m>) -> Option<Known> {
-        self.contents.get(&value).cloned().or_else(|| value_of(value))
+        self.contents.get(&value).cloned().or_else(|| inference_value(value))
     }
 
-    /// Gives a batch to arguments that are as large in front as the first that has a front.
+    /// Marks as batched the arguments whose first dimension has the size of the first such dimension.
     fn arguments(&mut self, function: Operation<'m>, entry: Block<'m>) -> Result<(), Failure> {
         let arguments = entry.arguments();
         let Some(Dim::Known(unit)) = arguments.iter().find_map(|&argument| first_dimension(argument)) else {
@@ -152,7 +153,7 @@ impl<'m> Analysis<'m> {
         self.repeat(operation)
     }
 
-    /// Returns true if an operation, or something inside it, uses a batched value.
+    /// Returns true if an operation, or one nested in it, uses a batched value.
     fn takes_batch(&self, operation: Operation<'m>) -> bool {
         let batched =
             |operation: Operation<'m>| operation.operands().into_iter().any(|value| self.batch(value) != Batch::Same);
@@ -166,8 +167,8 @@ impl<'m> Analysis<'m> {
         found
     }
 
-    /// Follows a cluster's body like the function's; if a member repeats, the cluster does, and inside it one run is
-    /// as it is in the module.
+    /// Follows the batch through a cluster's body. If a member is unrolled, the cluster is, and its body stays as in
+    /// the module.
     fn cluster(&mut self, cluster: Operation<'m>) -> Result<(), Failure> {
         let Some(&body) = cluster.blocks().first() else { return Ok(()) };
         let repeated = self.repeated.len();
@@ -214,12 +215,12 @@ impl<'m> Analysis<'m> {
         }
     }
 
-    /// Calls `f` with the operator as it is in one run. `None` if it takes something that is no tensor.
+    /// Calls `f` with the operator in one run. `None` if an operand is not a tensor.
     fn with_node<R>(&self, operation: Operation<'m>, op: Op, f: impl FnOnce(&Node<'_>) -> R) -> Option<R> {
-        node::with_node(operation, op, |value| self.known(value), f)
+        node::with_inference_node(operation, op, |value| self.known(value), f)
     }
 
-    /// Shape arithmetic that nobody has folded yet.
+    /// Folds shape arithmetic that has not been folded yet.
     fn fold(&mut self, operation: Operation<'m>, op: Op) {
         let operands = operation.operands();
         let known = |&operand: &Value<'m>| {
@@ -244,10 +245,10 @@ impl<'m> Analysis<'m> {
         operation.results().into_iter().zip(values).filter(|(_, value)| value.content.is_some()).collect()
     }
 
-    /// Makes a constant of the shape of a batched value: it is, in one run, what it is in the module.
+    /// Replaces the shape of a batched value by a constant: the shape in one run, as in the module.
     fn freeze(&mut self, operation: Operation<'m>, op: Op) -> bool {
         match &self.folded(operation, op)[..] {
-            [(result, value)] if matches!(value.content, Some(Content::Constant(_))) => {
+            [(result, value)] if matches!(value.content, Some(KnownElements::Constant(_))) => {
                 self.contents.insert(*result, value.clone());
                 self.frozen.insert(operation, value.clone());
                 true
@@ -256,7 +257,7 @@ impl<'m> Analysis<'m> {
         }
     }
 
-    /// Returns what a rule says of an operator, if inference at the new batch agrees.
+    /// Applies the rule of an operator. `None` if it has none, or if inference at the new batch size contradicts it.
     fn flow(&self, operation: Operation<'m>, op: Op) -> Option<Flow> {
         let operands = operation.operands();
         let batch = operands.iter().map(|&operand| match self.batch(operand) {
@@ -271,7 +272,7 @@ impl<'m> Analysis<'m> {
             .take(present_results(operation))
             .map(|&result| match result.tensor_type() {
                 Some(ty) => Some(ty),
-                // Nobody asks for it.
+                // An absent result.
                 None => result.is_none().then(|| TensorType::unranked(DType::F32)),
             })
             .collect::<Option<_>>()?;
@@ -287,7 +288,7 @@ impl<'m> Analysis<'m> {
                 .zip(&flow.results)
                 .map(|(ty, &layout)| if ty.shape.is_none() { Some(ty.clone()) } else { scale(ty, layout) })
                 .collect::<Option<_>>()?;
-            // A batch is taken apart by its dimension's size.
+            // Slicing needs the size of the batch's dimension.
             let countable = |(ty, layout): (&TensorType, &Option<Layout>)| match (layout, &ty.shape) {
                 (Some(layout), Some(shape)) => shape[layout.axis].known().is_some(),
                 _ => true,
@@ -334,8 +335,7 @@ impl<'m> Analysis<'m> {
         }
     }
 
-    /// Gives each run results of its own. They are put together on the axis that the operand's batch has, or else on the
-    /// first.
+    /// Unrolls an operator. Its results are concatenated on the axis of the operands' batch, or else on the first.
     fn repeat(&mut self, operation: Operation<'m>) -> Result<(), Failure> {
         let leader = operation.operands().into_iter().find_map(|operand| match self.batch(operand) {
             Batch::At(layout) => Some((layout.axis, operand.tensor_type()?.rank()?)),
@@ -366,7 +366,7 @@ impl<'m> Analysis<'m> {
         Ok(())
     }
 
-    /// Checks that what the function returns is one tensor each.
+    /// Checks that each returned value can be one tensor.
     fn returns(&self, entry: Block<'m>) -> Result<(), Failure> {
         let Some(terminator) = entry.terminator() else { return Ok(()) };
         for (i, value) in terminator.operands().into_iter().enumerate() {
@@ -375,8 +375,8 @@ impl<'m> Analysis<'m> {
                 error(
                     terminator,
                     &format!(
-                        "{name} returns operand {i}, which each input of a batch has one of, but which is no tensor of \
-                         known rank: several cannot be put together"
+                        "{name} returns operand {i}, which differs between the inputs of a batch, but is not a tensor of \
+                         known rank: the values cannot be concatenated"
                     ),
                 );
                 return Err(Failure);
@@ -386,20 +386,20 @@ impl<'m> Analysis<'m> {
     }
 }
 
-/// Returns the block of a function, if it has a body.
+/// Returns the only block of a function, if it has a body.
 fn only_block(function: Operation<'_>) -> Result<Option<Block<'_>>, Failure> {
     match function.blocks()[..] {
         [] => Ok(None),
         [entry] => Ok(Some(entry)),
         [..] => {
             let (name, count) = (describe_function(function), function.blocks().len());
-            error(function, &format!("{name} has {count} blocks: a batch is followed through one only"));
+            error(function, &format!("{name} has {count} blocks: a batch can be followed through one block only"));
             Err(Failure)
         }
     }
 }
 
-/// Returns the argument of a cluster's body that one of its operands is.
+/// Returns the argument of a cluster's body that corresponds to an operand.
 pub(super) fn cluster_argument(user: Operation<'_>, index: usize) -> Option<Value<'_>> {
     if user.name() != op::CLUSTER {
         return None;
@@ -407,7 +407,7 @@ pub(super) fn cluster_argument(user: Operation<'_>, index: usize) -> Option<Valu
     user.blocks().first()?.arguments().get(index).copied()
 }
 
-/// Returns true if a value is a constant, or an argument, which may stand for one.
+/// Returns true if a value is a constant, or an argument, which may be one.
 pub(super) fn may_be_constant(value: Value<'_>) -> bool {
-    value.definer().is_none_or(|definer| definer.name() == ONNX_CONSTANT)
+    value.defining_op().is_none_or(|definer| definer.name() == ONNX_CONSTANT)
 }

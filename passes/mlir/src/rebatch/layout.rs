@@ -1,48 +1,48 @@
-//! Where the inputs of a batch are in a tensor.
+//! Position of the inputs of a batch in a tensor.
 
 use divi_onnx::{Dim, TensorType};
 
-/// Where the runs of a batch are in a tensor: in one dimension, which is made of `outer` × runs × the rest.
+/// Position of the runs in a tensor: one dimension, which is composed of `outer` × runs × the rest.
 ///
 /// A dimension of `outer * rest` elements for one run has `outer * factor * rest` for `factor` of them, and element `r`
-/// of part `o` of run `g` is at `(o * factor + g) * rest + r`. A batch with a dimension of its own and one that is merged
-/// with what follows it have `outer` 1; one that is merged with what precedes it has more.
+/// of part `o` of run `g` is at `(o * factor + g) * rest + r`. A batch with its own dimension, or merged with following
+/// dimensions, has `outer` 1; a batch merged with preceding ones has more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
+    /// Dimension that contains the runs.
     pub axis: usize,
+    /// Number of parts of the dimension, each of which has all runs.
     pub outer: i64,
 }
 
 impl Layout {
-    /// The runs one behind the other.
+    /// Returns the layout of consecutive runs.
     pub(crate) fn of(axis: usize) -> Self {
         Self { axis, outer: 1 }
     }
 
-    /// The same on another axis.
+    /// Returns the same layout on another axis.
     pub(crate) fn on(self, axis: usize) -> Self {
         Self { axis, ..self }
     }
 }
 
-/// A type at `factor` times the batch. `None` if it does not have the axis, or the dimension overflows; what is open stays
-/// open.
+/// Returns a type at `factor` times the batch. `None` if it does not have the axis, or the dimension overflows; a
+/// dynamic dimension stays dynamic.
 pub(crate) fn scaled(ty: &TensorType, axis: usize, factor: i64) -> Option<TensorType> {
     let mut ty = ty.clone();
     let dim = ty.shape.as_mut()?.get_mut(axis)?;
     if let Dim::Known(size) = dim {
         *size = size.checked_mul(factor)?;
     }
-    (!ty.is_impossible()).then_some(ty)
+    (!ty.overflows()).then_some(ty)
 }
 
-/// Where a batch is after the elements got other dimensions, in the same order. `unit` is the size of the batch in one
-/// run.
+/// Returns the layout of a batch after a reshape. `unit` is the size of the batch in one run.
 ///
-/// The runs are behind the same number of elements as before, which often leaves several dimensions to choose from: one
-/// that is a batch by its size comes first, then those that are not the same as before, and the last dimension, which is
-/// most likely that of features, only if nothing else is left. Any choice is right; a bad one makes operators that follow
-/// run once an input.
+/// The number of elements before the runs does not change, which often leaves several dimensions to choose from: first
+/// one with the size of the batch, then those that have changed, and the last dimension, which most likely holds
+/// features, only if there is no other. Any choice is correct; a bad one causes later operators to be unrolled.
 pub(crate) fn regroup(from: &[Dim], at: Layout, to: &[Dim], unit: i64) -> Option<Layout> {
     if from.iter().chain(to).any(|&dim| dim == Dim::Known(0)) {
         return None;
@@ -84,7 +84,7 @@ pub(crate) fn regroup(from: &[Dim], at: Layout, to: &[Dim], unit: i64) -> Option
     best.map(|(_, layout)| layout)
 }
 
-/// The product of dimensions that are all known.
+/// Returns the product of dimensions that are all known.
 pub(crate) fn known_product(dims: &[Dim]) -> Option<i64> {
     dims.iter().try_fold(1i64, |product, dim| product.checked_mul(dim.known()?))
 }
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_in_front_stays_in_front() {
+    fn first_dimension_stays_the_batch() {
         assert_eq!(after(&[1, 128, 768], Layout::of(0), &[1, 128, 12, 64], 1), Some((0, 1)));
         assert_eq!(after(&[1, 128, 768], Layout::of(0), &[128, 768], 1), Some((0, 1)));
         assert_eq!(after(&[128, 768], Layout::of(0), &[1, 128, 768], 1), Some((0, 1)));
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_of_several_is_found_by_its_size() {
+    fn batch_is_found_by_its_size() {
         assert_eq!(after(&[2, 768], Layout::of(0), &[1, 2, 768], 2), Some((1, 1)));
         assert_eq!(after(&[2, 128, 768], Layout::of(0), &[256, 768], 2), Some((0, 1)));
         assert_eq!(after(&[256, 768], Layout::of(0), &[2, 128, 768], 2), Some((0, 1)));
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_behind_a_sequence_is_merged_with_it_or_with_heads() {
+    fn batch_after_a_sequence_is_merged_with_it_or_with_heads() {
         assert_eq!(after(&[197, 1, 768], Layout::of(1), &[197, 768], 1), Some((0, 197)));
         assert_eq!(after(&[197, 768], Layout { axis: 0, outer: 197 }, &[197, 1, 768], 1), Some((1, 1)));
         assert_eq!(after(&[197, 1, 768], Layout::of(1), &[197, 12, 64], 1), Some((1, 1)));
@@ -129,8 +129,8 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_that_fits_no_dimension_is_not_followed() {
-        // Runs behind two elements each are in the middle of threes.
+    fn batch_without_a_matching_dimension_is_not_followed() {
+        // Runs after two elements each would start in the middle of a group of three.
         assert_eq!(after(&[2, 1, 3], Layout::of(1), &[3, 2], 1), None);
         assert_eq!(after(&[0, 1, 3], Layout::of(1), &[0, 3], 1), None);
         assert_eq!(after(&[-1, 1, 3], Layout::of(1), &[-1, 3], 1), None);
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn one_dimension_grows() {
+    fn only_the_batch_dimension_is_scaled() {
         let ty = TensorType::new(DType::F32, dims(&[3, 2, -1]));
         assert_eq!(scaled(&ty, 1, 4).unwrap().shape, Some(dims(&[3, 8, -1])));
         assert_eq!(scaled(&ty, 2, 4).unwrap().shape, Some(dims(&[3, 2, -1])));

@@ -1,4 +1,4 @@
-//! `divi-rebatch`: a module at another batch size.
+//! `divi-rebatch`: changes the batch size of a module.
 
 use super::{Batch, Present, Rebatched, describe_function, rewrite::rewrite, rules::Change};
 use crate::{
@@ -15,11 +15,11 @@ use rustc_hash::FxHashSet;
 // --divi-rebatch
 //===----------------------------------------------------------------------===//
 
-/// Gives every function that no other calls the batch size `batch`, which must be a multiple of the size that it has, or
-/// the size must be open. Errors are emitted on the operations.
+/// Changes the batch size of every function that is not called to `batch`, which must be a multiple of the present
+/// size, unless that is dynamic. Errors are emitted on the operations.
 ///
-/// Operators that mix the inputs of a batch are unrolled and named in a warning. Functions that others call stay as they
-/// are: calls are such operators. Costs and plans are not brought up to date.
+/// Operators that mix the inputs of a batch are unrolled and named in a warning. Functions that are called are not
+/// changed: calls are unrolled. Costs and plans are not updated.
 pub fn rebatch(module: Operation<'_>, batch: i64) -> Result<RebatchStatistics, Failure> {
     if batch < 1 {
         error(module, &format!("batch is {batch}: it must be positive"));
@@ -36,7 +36,7 @@ pub fn rebatch(module: Operation<'_>, batch: i64) -> Result<RebatchStatistics, F
             error(
                 function,
                 &format!(
-                    "{name} has a batch of {present}, which cannot be made {batch}: choose a multiple of {present}, or \
+                    "{name} has a batch of {present}, which cannot be changed to {batch}: choose a multiple of {present}, or \
                      give its arguments other shapes"
                 ),
             );
@@ -61,23 +61,23 @@ pub fn rebatch(module: Operation<'_>, batch: i64) -> Result<RebatchStatistics, F
     Ok(statistics)
 }
 
-/// Makes a function what it becomes. The analysis does not hold afterwards.
+/// Rewrites a function to the analyzed batch size. The analysis is invalid afterwards.
 pub(crate) fn make<'m>(function: Operation<'m>, plan: &Rebatched<'m>) -> Result<(), Failure> {
     check(function, plan)?;
     rewrite(function, plan);
     Ok(())
 }
 
-/// Refuses what cannot be rewritten.
+/// Rejects functions that cannot be rewritten.
 fn check<'m>(function: Operation<'m>, plan: &Rebatched<'m>) -> Result<(), Failure> {
     check_runs(plan)?;
     check_elements(function, plan)
 }
 
-/// Operators that unrolling may make.
+/// Maximum number of operators that unrolling creates.
 const MAX_UNROLLED: u64 = 1 << 16;
 
-/// Refuses large batches and large models of operators that mix the inputs of a batch, as they are unrolled.
+/// Rejects batches and models for which unrolling creates too many operators.
 fn check_runs(plan: &Rebatched<'_>) -> Result<(), Failure> {
     let Some(&first) = plan.repeated().first() else { return Ok(()) };
     let factor = plan.analysis.factor.unsigned_abs();
@@ -94,14 +94,15 @@ fn check_runs(plan: &Rebatched<'_>) -> Result<(), Failure> {
         first,
         &format!(
             "{} mixes the inputs of a batch, so it has to run {factor} times{others}: at most {MAX_UNROLLED} operators are \
-             made of those that mix; choose a smaller batch",
+             created by unrolling; choose a smaller batch",
             describe(first)
         ),
     );
     Err(Failure)
 }
 
-/// Refuses tensors of ONNX's narrowest types where they would be taken apart, put together or repeated, which ONNX cannot do.
+/// Rejects tensors of ONNX's narrowest types that would be sliced, concatenated or repeated, which ONNX does not
+/// support.
 fn check_elements<'m>(function: Operation<'m>, plan: &Rebatched<'m>) -> Result<(), Failure> {
     let mut failed = false;
     let repeated: FxHashSet<_> = plan.repeated().iter().copied().collect();
@@ -119,7 +120,7 @@ fn check_elements<'m>(function: Operation<'m>, plan: &Rebatched<'m>) -> Result<(
                 let why = if repeats { "mixes the inputs of a batch" } else { "does not broadcast" };
                 error(
                     operation,
-                    &format!("{name} {why}, and {dtype} tensors cannot be taken apart or repeated: insert a Cast"),
+                    &format!("{name} {why}, and {dtype} tensors cannot be sliced or repeated: insert a Cast"),
                 );
                 failed = true;
                 return;
@@ -129,12 +130,12 @@ fn check_elements<'m>(function: Operation<'m>, plan: &Rebatched<'m>) -> Result<(
     if failed { Err(Failure) } else { Ok(()) }
 }
 
-/// Returns true if Slice, Concat and Tile do not take an element type.
+/// Returns true if Slice, Concat and Tile do not support an element type.
 fn is_narrow(dtype: DType) -> bool {
     !(matches!(dtype, DType::String | DType::Bool | DType::I8 | DType::U8) || dtype.bits() > 8)
 }
 
-/// Returns the functions with a body that nothing in the module calls.
+/// Returns the functions with a body that are not called in the module.
 fn entries(module: Operation<'_>) -> Vec<Operation<'_>> {
     let mut called = FxHashSet::default();
     module.walk(|operation| {

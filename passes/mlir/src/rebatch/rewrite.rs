@@ -1,4 +1,4 @@
-//! Makes a function what [`Rebatched`] says that it becomes.
+//! Rewrites a function as analyzed in [`Rebatched`].
 
 mod build;
 mod runs;
@@ -6,15 +6,15 @@ mod runs;
 use super::{Rebatched, analysis::Batch, layout::scaled, rules::Change};
 use build::Builder;
 use divi_dialect::{Block, Operation, Value, attr, function_type, op, reshaped_type, tensor_type_of};
-use divi_onnx::{Op, Tensor, node::Content};
+use divi_onnx::{Op, Tensor, node::KnownElements};
 use melior::{ContextRef, ir::Type};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Rewrites a function. The analysis does not hold afterwards. Returns how many constants were made.
+/// Rewrites a function and returns the number of new constants. The analysis is invalid afterwards.
 pub(super) fn rewrite<'m>(function: Operation<'m>, rebatched: &Rebatched<'m>) -> u64 {
     let Some(&entry) = function.blocks().first() else { return 0 };
     let context = function.context();
-    // All types are known before the first of them changes.
+    // Compute all types before changing any.
     let mut types = vec![];
     collect_types(context, entry, rebatched, &mut types);
     for (value, r#type) in types {
@@ -37,7 +37,7 @@ pub(super) fn rewrite<'m>(function: Operation<'m>, rebatched: &Rebatched<'m>) ->
     constants
 }
 
-/// Collects the types that batched values of a block get, but for the results of operators that repeat: those are replaced.
+/// Collects the new types of batched values of a block. Results of unrolled operators are replaced instead.
 fn collect_types<'m>(
     context: ContextRef<'m>,
     block: Block<'m>,
@@ -58,19 +58,20 @@ fn collect_types<'m>(
     }
 }
 
-/// Values are replaced and operators removed at the end, so that what the analysis says of them can be looked up.
+/// State of the rewrite. Values are replaced and operators erased at the end, so that the analysis can be looked up by
+/// value.
 struct Rewriter<'m> {
     context: ContextRef<'m>,
     rebatched: &'m Rebatched<'m>,
-    /// Constants that were made, by the block that they are in: type, shape and elements.
+    /// New constants, by block, and type, shape and elements.
     constants: FxHashMap<(Option<Block<'m>>, String), Value<'m>>,
-    /// Values that were repeated, by block, value and axis.
+    /// Repeated values, by block, value and axis.
     tiles: FxHashMap<(Option<Block<'m>>, Value<'m>, usize), Value<'m>>,
-    /// The runs of values that are batched, as far as they were asked for.
+    /// Slices of batched values, one per run, as far as they are needed.
     parts: FxHashMap<Value<'m>, Vec<Value<'m>>>,
     replacements: Vec<(Value<'m>, Value<'m>)>,
     dead: Vec<Operation<'m>>,
-    /// Values that fewer use than before.
+    /// Values that have lost uses.
     left: Vec<Value<'m>>,
 }
 
@@ -84,7 +85,7 @@ impl<'m> Rewriter<'m> {
             if self.rebatched.repeats(operation) {
                 self.unroll(operation);
             } else if let Some(value) = self.rebatched.analysis.frozen.get(&operation) {
-                if let Some(Content::Constant(tensor)) = &value.content {
+                if let Some(KnownElements::Constant(tensor)) = &value.content {
                     let constant = self.constant(operation, tensor, name(operation));
                     self.replace(operation, constant);
                 }
@@ -99,13 +100,13 @@ impl<'m> Rewriter<'m> {
         }
     }
 
-    /// Gives an operator the operands that it needs at the new batch.
+    /// Sets the operands that an operator needs at the new batch size.
     fn operands(&mut self, operation: Operation<'m>) {
         for (i, value) in operation.operands().into_iter().enumerate() {
             let changed = match self.rebatched.change(operation, i) {
                 Some(Change::Constant(tensor)) => self.constant(operation, tensor, name_of(value)),
                 Some(&Change::Spread(axis)) => self.tile(operation, value, axis),
-                // Only what ends the function takes values that are not together, and gets them behind each other.
+                // Only the terminator takes values that the runs have separately. They are concatenated.
                 None if self.rebatched.analysis.batch(value) == Batch::Apart => self.stack(operation, value),
                 None => continue,
             };
@@ -114,7 +115,7 @@ impl<'m> Rewriter<'m> {
         }
     }
 
-    /// Puts a constant in front of an operator; one for all that need the same in a block.
+    /// Inserts a constant before an operator; equal constants of a block are shared.
     fn constant(&mut self, before: Operation<'m>, tensor: &Tensor, name: Option<&str>) -> Value<'m> {
         let key = (before.block(), format!("{} {:?} {:?}", tensor.dtype(), tensor.dims(), tensor.bytes()));
         if let Some(&constant) = self.constants.get(&key) {
@@ -135,8 +136,8 @@ impl<'m> Rewriter<'m> {
         if let Some(&tiled) = self.tiles.get(&key) {
             return tiled;
         }
-        let ty = value.tensor_type().expect("what is repeated is a tensor");
-        let mut repeats = vec![1; ty.rank().expect("what is repeated has the axis")];
+        let ty = value.tensor_type().expect("only tensors are repeated");
+        let mut repeats = vec![1; ty.rank().expect("a repeated tensor has the axis")];
         repeats[axis] = self.factor();
         let repeats = self.list(before, &repeats);
         let result = scaled(&ty, axis, self.factor()).expect("the analysis found the size");
@@ -148,17 +149,17 @@ impl<'m> Rewriter<'m> {
         tiled
     }
 
-    /// Puts a Reshape in the place of an operator.
+    /// Replaces an operator by a Reshape.
     fn reshape(&mut self, operation: Operation<'m>) {
         let (operand, result) = (operation.operand(0), operation.result(0));
         let reshaped = self.reshaped(operation, operand, result.r#type(), name(operation));
-        if let Some(owner) = reshaped.definer() {
+        if let Some(owner) = reshaped.defining_op() {
             keep_task(operation, owner);
         }
         self.replace(operation, reshaped);
     }
 
-    /// Gives a value the dimensions of a type.
+    /// Reshapes a value to the shape of a type.
     fn reshaped(&mut self, before: Operation<'m>, value: Value<'m>, r#type: Type<'m>, name: Option<&str>) -> Value<'m> {
         let ty = tensor_type_of(r#type);
         let sizes = ty.and_then(|ty| ty.static_shape()).expect("the analysis found the sizes");
@@ -173,7 +174,7 @@ impl<'m> Rewriter<'m> {
         self.dead.push(operation);
     }
 
-    /// Replaces and removes what is to be.
+    /// Performs the replacements and erases dead operators.
     fn finish(&mut self) {
         for &(before, after) in &self.replacements {
             before.replace_all_uses_with(after);
@@ -190,9 +191,9 @@ impl<'m> Rewriter<'m> {
     }
 }
 
-/// Removes a constant that nobody uses any more, and what was only made to put runs together.
+/// Erases a constant or a concatenation of runs without uses.
 fn erase_unused(value: Value<'_>) {
-    if let Some(owner) = value.definer()
+    if let Some(owner) = value.defining_op()
         && value.uses().is_empty()
         && matches!(owner.op(), Some(Op::Constant | Op::Concat))
     {
@@ -200,7 +201,7 @@ fn erase_unused(value: Value<'_>) {
     }
 }
 
-/// Copies what is said of a task, such as its cost, to the operator that takes its place.
+/// Copies the attributes of a task, such as its cost, to the operator that replaces it.
 fn keep_task<'m>(before: Operation<'m>, after: Operation<'m>) {
     for (name, attribute) in before.attributes().into_iter().filter(|(name, _)| attr::is_divi(name)) {
         after.set_attribute(name, attribute);
@@ -213,10 +214,10 @@ fn name(operation: Operation<'_>) -> Option<&str> {
 
 /// Returns the name of the node that computes a value.
 fn name_of(value: Value<'_>) -> Option<&str> {
-    value.definer().and_then(name)
+    value.defining_op().and_then(name)
 }
 
-/// Makes a function's type that of its arguments and of what it returns.
+/// Updates a function's type from its arguments and returned values.
 fn update_function_type<'m>(function: Operation<'m>, entry: Block<'m>) {
     let Some(terminator) = entry.terminator() else { return };
     let inputs: Vec<_> = entry.arguments().into_iter().map(Value::r#type).collect();

@@ -1,8 +1,8 @@
-//! Where operators have the batch of their results, given that of their operands: one small function a kind of operator.
+//! Rules for the batch of an operator's results, given that of its operands: one small function per kind of operator.
 //!
-//! A rule is asked about one run. It proves that `factor` runs at once are the runs one by one, and says what has to change
-//! in the operands for that; `None` means that it cannot. Operators without a rule mix the inputs of a batch as far as
-//! anyone knows.
+//! A rule describes one run. It proves that `factor` runs at once compute the same as single runs, and returns the
+//! changes of operands that this needs; `None` means that it cannot. Operators without a rule are assumed to mix the
+//! inputs of a batch.
 
 mod cut;
 mod elementwise;
@@ -17,47 +17,47 @@ mod testing;
 use super::layout::Layout;
 use divi_onnx::{Dim, Node, Tensor, TensorType, node::normalize_axis, operators::BatchRule};
 
-/// An operator some of whose operands have a batch.
+/// Operator with batched operands.
 pub(crate) struct Site<'a> {
-    /// The operator as it is for one run.
+    /// Operator in one run.
     pub(crate) node: &'a Node<'a>,
-    /// Where each operand has its batch, if it has one.
+    /// Position of the batch in each operand; `None` for shared operands.
     pub(crate) batch: &'a [Option<Layout>],
-    /// The types of the results of one run.
+    /// Types of the results of one run.
     pub(crate) results: &'a [TensorType],
-    /// How many runs there are at once.
+    /// Number of runs at once.
     pub(crate) factor: i64,
-    /// The size of the batch in one run.
+    /// Size of the batch in one run.
     pub(crate) unit: i64,
 }
 
-/// How an operand has to change for several runs at once.
+/// Change of an operand for several runs at once.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Change {
-    /// A constant that names the batch gets these elements.
+    /// New elements of a constant that contains the batch size.
     Constant(Tensor),
-    /// A tensor that is the same in all runs is repeated, once a run, along this axis.
+    /// A tensor that all runs share is repeated along this axis, once per run.
     Spread(usize),
 }
 
-/// What becomes of an operator that keeps the inputs of a batch apart.
+/// Batched form of an operator that does not mix inputs.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Flow {
-    /// Where each result has its batch; `None` if it is the same in all runs.
+    /// Position of the batch in each result; `None` if all runs share it.
     pub(crate) results: Vec<Option<Layout>>,
     pub(crate) changes: Vec<(usize, Change)>,
-    /// The operator itself cannot say what it does for several runs, but a Reshape can.
+    /// True if the operator cannot express several runs at once, but a Reshape can.
     pub(crate) as_reshape: bool,
 }
 
 impl Flow {
-    /// One batch in every result.
+    /// Returns the flow with the same batch in every result.
     fn all(site: &Site<'_>, layout: Layout, changes: Vec<(usize, Change)>) -> Self {
         Self { results: vec![Some(layout); site.results.len()], changes, as_reshape: false }
     }
 }
 
-/// What becomes of an operator; `None` if it mixes the inputs of a batch, or may do so.
+/// Applies the rule of an operator; `None` if it mixes, or may mix, the inputs of a batch.
 pub(crate) fn flow(site: &Site<'_>) -> Option<Flow> {
     // The batch is the first axis of an operand.
     const B: Option<usize> = Some(0);
@@ -83,7 +83,7 @@ pub(crate) fn flow(site: &Site<'_>) -> Option<Flow> {
         BatchRule::Split => cut::split(site),
         BatchRule::TensorScatter => cut::tensor_scatter(site),
         BatchRule::Gather => index::gather(site),
-        BatchRule::Elements => index::elements(site),
+        BatchRule::GatherScatterElements => index::elements(site),
         BatchRule::GatherND => index::gather_nd(site),
         BatchRule::ScatterND => index::scatter_nd(site),
         BatchRule::OneHot => index::one_hot(site),
@@ -116,10 +116,10 @@ pub(crate) fn flow(site: &Site<'_>) -> Option<Flow> {
         BatchRule::TfIdfVectorizer if site.rank(0) == Some(2) => table::in_front(site, &[B]),
         BatchRule::TfIdfVectorizer => None,
         BatchRule::Pool => table::pool(site),
-        // Indices count from the first run's first element.
+        // Indices are relative to the first element of the first run.
         BatchRule::MaxPool if site.node.outputs == 1 => table::pool(site),
         BatchRule::MaxPool => None,
-        BatchRule::NotChannels => table::not_channels(site),
+        BatchRule::ExceptChannels => table::not_channels(site),
         BatchRule::BatchNormalization if site.node.flag("training_mode", false) == Ok(false) => {
             table::not_channels(site)
         }
@@ -147,22 +147,22 @@ impl Site<'_> {
         self.batch.get(operand).copied().flatten()
     }
 
-    /// The first operand with a batch.
+    /// Returns the first operand with a batch.
     fn leader(&self) -> Option<(usize, Layout)> {
         self.batch.iter().enumerate().find_map(|(i, layout)| Some((i, (*layout)?)))
     }
 
-    /// The batch of the first operand, if no other has one.
+    /// Returns the batch of the first operand, if no other has one.
     fn only_first(&self) -> Option<Layout> {
         self.batch.iter().skip(1).all(Option::is_none).then(|| self.batch(0))?
     }
 
-    /// An axis that an attribute names, of an operand.
+    /// Returns an axis of an operand that an attribute names.
     fn axis(&self, name: &str, default: i64, operand: usize) -> Option<usize> {
         normalize_axis(self.node.int_or(name, default).ok()?, self.rank(operand)?).ok()
     }
 
-    /// The integers that an operand holds, if it is the same in all runs.
+    /// Returns the integers of an operand that all runs share.
     fn ints(&self, operand: usize) -> Option<Vec<i64>> {
         if self.batch(operand).is_some() {
             return None;
@@ -170,8 +170,9 @@ impl Site<'_> {
         self.node.ints_of(operand)
     }
 
-    /// The batch as an index that operands share: `axes` says where each has it, `None` where it has none. Every operand
-    /// with a batch must have it there, laid out alike. One without is repeated, unless it broadcasts.
+    /// Matches the batch as an index that operands share: `axes` has its position in each operand, `None` where it has
+    /// none. Every batched operand must have it there, with the same layout. Other operands are repeated, unless they
+    /// broadcast.
     ///
     /// Returns the common layout, on the leader's axis, and the changes.
     fn shared(&self, axes: &[Option<usize>], broadcasts: bool) -> Option<(Layout, Vec<(usize, Change)>)> {
@@ -201,7 +202,7 @@ impl Site<'_> {
         Some((layout, changes))
     }
 
-    /// A constant operand with one element changed; nothing if it is the same.
+    /// Returns the change of one element of a constant operand; none if it is the same.
     fn with_element(&self, operand: usize, at: usize, element: i64) -> Option<Vec<(usize, Change)>> {
         let mut elements = self.ints(operand)?;
         let changed = elements.get_mut(at)?;
@@ -212,7 +213,7 @@ impl Site<'_> {
         self.with_elements(operand, &elements)
     }
 
-    /// A constant operand with other elements.
+    /// Returns the change of all elements of a constant operand.
     fn with_elements(&self, operand: usize, elements: &[i64]) -> Option<Vec<(usize, Change)>> {
         let ty = &self.node.optional(operand)?.ty;
         let tensor = Tensor::from_ints(ty.dtype, ty.static_shape()?, elements)?;

@@ -1,10 +1,11 @@
-//! What is on a bus at the same time.
+//! Checks the transfers on each bus.
 
 use super::{
     Findings, exceeds,
     machine::{Contention, Machine},
     micros,
 };
+use crate::tasks::time_key;
 use divi_dialect::Operation;
 use divi_planner::units::{Bytes, Micros};
 use std::{
@@ -12,20 +13,21 @@ use std::{
     collections::{BTreeMap, BinaryHeap},
 };
 
-/// A tensor, or parameters, on a bus, from start to end.
+/// Use of a bus by a tensor or by parameters, from start to end.
 struct Use<'m> {
-    /// The operation that says so.
+    /// Operation that states it.
     at: Operation<'m>,
-    /// What messages call it.
+    /// Name in messages.
     what: String,
     start: Micros,
     end: Micros,
-    /// What passes before anything flows.
+    /// Time before any data flow.
     latency: Micros,
-    /// How long all of it takes with the bus for itself.
+    /// Duration of the flow with the bus exclusively.
     flow: Micros,
 }
 
+/// Uses of all buses.
 pub(super) struct Buses<'a, 'm> {
     machine: &'a Machine,
     uses: BTreeMap<&'a str, Vec<Use<'m>>>,
@@ -36,7 +38,7 @@ impl<'a, 'm> Buses<'a, 'm> {
         Self { machine, uses: BTreeMap::new() }
     }
 
-    /// Takes the bus between two devices for some bytes, if there is one.
+    /// Adds a transfer of some bytes to the bus between two devices, if there is one.
     pub(super) fn take(
         &mut self,
         (from, to): (usize, usize),
@@ -49,7 +51,7 @@ impl<'a, 'm> Buses<'a, 'm> {
         self.add((from, to), Use { at, what, start, end, latency, flow });
     }
 
-    /// Takes it for a task that reads so many bytes while it runs, or as many as it has time for.
+    /// Adds a task that reads some bytes while it runs, or as many as fit into its time.
     pub(super) fn read(
         &mut self,
         (from, to): (usize, usize),
@@ -59,13 +61,13 @@ impl<'a, 'm> Buses<'a, 'm> {
         what: String,
     ) {
         let (_, flow) = self.alone((from, to), bytes);
-        self.add((from, to), Use { at, what, start, end, latency: 0.0, flow: flow.min(end - start) });
+        self.add((from, to), Use { at, what, start, end, latency: Micros::ZERO, flow: flow.min(end - start) });
     }
 
-    /// What passes before anything flows from one device to another, and how long all of it takes then.
+    /// Returns the latency of a transfer, and the duration of its flow on an idle bus.
     fn alone(&self, (from, to): (usize, usize), bytes: Bytes) -> (Micros, Micros) {
-        let takes = |bytes| self.machine.transfer(from, to, bytes).unwrap_or(0.0);
-        (takes(0.0), takes(bytes) - takes(0.0))
+        let takes = |bytes| self.machine.transfer(from, to, bytes).unwrap_or_default();
+        (takes(Bytes::ZERO), takes(bytes) - takes(Bytes::ZERO))
     }
 
     fn add(&mut self, (from, to): (usize, usize), one: Use<'m>) {
@@ -85,7 +87,7 @@ impl<'a, 'm> Buses<'a, 'm> {
     }
 }
 
-/// What is wrong with something that goes from `start` to `end`, and takes longer than that.
+/// Describes the error of a use from `start` to `end` that takes longer than that.
 pub(super) fn too_short((start, end): (Micros, Micros), takes: Micros) -> Option<String> {
     exceeds(start + takes, end).then(|| {
         format!(
@@ -98,7 +100,7 @@ pub(super) fn too_short((start, end): (Micros, Micros), takes: Micros) -> Option
     })
 }
 
-/// One at a time. What takes no time is in nobody's way.
+/// Checks that uses of an exclusive bus do not overlap. Uses of no duration do not conflict.
 fn check_alone(bus: &str, uses: &[Use<'_>], findings: &mut Findings) {
     let mut order: Vec<&Use<'_>> = uses.iter().filter(|one| one.end > one.start).collect();
     order.sort_by(|a, b| a.start.total_cmp(&b.start).then(a.end.total_cmp(&b.end)));
@@ -121,8 +123,9 @@ fn check_alone(bus: &str, uses: &[Use<'_>], findings: &mut Findings) {
     }
 }
 
-/// All of them side by side, at rates that may change: nothing flows before a transfer's latency has passed, and all of it has
-/// when it ends. If that can be at all, then by giving the whole bus to whichever ends first of those that could flow.
+/// Checks that uses of a shared bus, at rates that may change, are feasible: no data flow before a transfer's latency
+/// has passed, and all have when it ends. A feasible set is feasible with earliest deadline first: the whole bus goes
+/// to the use that ends first.
 fn check_together(bus: &str, uses: &[Use<'_>], findings: &mut Findings) {
     let mut begins: Vec<(Micros, usize)> =
         uses.iter().enumerate().map(|(index, one)| (one.start + one.latency, index)).collect();
@@ -130,11 +133,10 @@ fn check_together(bus: &str, uses: &[Use<'_>], findings: &mut Findings) {
     let mut begins = begins.into_iter().peekable();
     let mut left: Vec<Micros> = uses.iter().map(|one| one.flow).collect();
     let mut flowing: BinaryHeap<Reverse<(u64, usize)>> = BinaryHeap::new();
-    let mut now: Micros = 0.0;
+    let mut now = Micros::ZERO;
     loop {
         while let Some((_, index)) = begins.next_if(|(begin, _)| *begin <= now) {
-            // Times are not negative, so their bits are in their order.
-            flowing.push(Reverse((uses[index].end.max(0.0).to_bits(), index)));
+            flowing.push(Reverse((time_key(uses[index].end), index)));
         }
         let next = begins.peek().map(|(begin, _)| *begin);
         let Some(&Reverse((_, index))) = flowing.peek() else {
@@ -155,7 +157,7 @@ fn check_together(bus: &str, uses: &[Use<'_>], findings: &mut Findings) {
         let one = &uses[index];
         if exceeds(done, one.end) {
             let message = format!(
-                "{} ends at {} on bus \"{bus}\", but with all that has to flow there until then it takes until {}: end it {} \
+                "{} ends at {} on bus \"{bus}\", but with the other transfers there it cannot end before {}: end it {} \
                  later",
                 one.what,
                 micros(one.end),

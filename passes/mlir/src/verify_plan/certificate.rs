@@ -1,8 +1,8 @@
-//! What a plan says of itself: `divi.plan`.
+//! Certificate of a plan: `divi.plan`.
 
 use super::{Findings, micros};
 use crate::{
-    cost::Posed,
+    cost::ModuleProblem,
     decisions,
     inline_stages::with_inlined,
     ir::{Failure, warning},
@@ -10,9 +10,10 @@ use crate::{
 use divi_dialect::{Operation, attr};
 use divi_planner::units::{Micros, short_number};
 
-/// What a plan says of itself may be rounded by this share.
+/// Relative tolerance of the values in a certificate, which may be rounded.
 const TOLERANCE: f64 = 1e-6;
 
+/// Objective of a plan.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Objective {
     Latency,
@@ -20,31 +21,33 @@ pub(super) enum Objective {
     Pipeline,
 }
 
+/// Cost model of a pipeline.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum PipelineCost {
-    /// A device works and moves tensors in turn.
+    /// A device computes and transfers in turn.
     Serial,
-    /// Devices and links each take their own time.
+    /// Computation and transfers overlap.
     Overlap,
 }
 
+/// Certificate of a module.
 pub(super) struct Certificate<'m> {
     module: Operation<'m>,
     pub(super) objective: Objective,
     value: Micros,
     bound: Micros,
-    /// Beside a bound that is the solver's word.
+    /// Verified bound beside one that only the solver reports.
     verified_bound: Option<Micros>,
     gap: f64,
-    /// How many inputs are queued: 1 unless the objective is batch.
+    /// Number of queued inputs: 1 unless the objective is batch.
     pub(super) inputs: i64,
-    /// The most stages.
+    /// Maximum number of stages.
     pub(super) stages: Option<i64>,
     pub(super) pipeline_cost: PipelineCost,
     pub(super) shared_devices: bool,
     pub(super) decisions: Option<String>,
     pub(super) model: Option<String>,
-    /// What the bound was proven for.
+    /// Fingerprint of the problem that the bound was proven for.
     problem: Option<String>,
 }
 
@@ -59,8 +62,8 @@ impl<'m> Certificate<'m> {
         let planned_for = text("contention").unwrap_or("off");
         if contention != planned_for {
             let message = format!(
-                "has divi.contention \"{contention}\", but its divi.plan is for contention \"{planned_for}\": when transfers \
-                 are follows from that, so run divi-partition again"
+                "has divi.contention \"{contention}\", but its divi.plan is for contention \"{planned_for}\": the times of \
+                 transfers depend on it, so run divi-partition again"
             );
             findings.add(module, &message);
             return None;
@@ -68,14 +71,14 @@ impl<'m> Certificate<'m> {
         let is_cold = module.has(attr::COLD);
         if is_cold != attr::entry(plan, "cold").is_some() {
             let message = match is_cold {
-                true => "has divi.cold, but its divi.plan is for parameters that are where they are needed",
+                true => "has divi.cold, but its divi.plan is for resident parameters",
                 false => "has a divi.plan for a cold start, but no divi.cold",
             };
             findings.add(module, &format!("{message}: run divi-partition again"));
             return None;
         }
         let whole = |key| attr::entry(plan, key).and_then(attr::as_integer);
-        // The dialect's own verifier has seen that these are there.
+        // The dialect's verifier has checked that these are present.
         let number = |key| attr::entry(plan, key).and_then(attr::as_float).unwrap_or(f64::NAN);
         let objective = match text("objective") {
             Some("batch") => Objective::Batch,
@@ -89,8 +92,7 @@ impl<'m> Certificate<'m> {
                 return None;
             }
             (Objective::Batch, None) => {
-                findings
-                    .add(module, "has a divi.plan that does not say how many inputs are queued: add inputs = … : i64");
+                findings.add(module, "has a divi.plan without the number of queued inputs: add inputs = … : i64");
                 return None;
             }
             _ => 1,
@@ -99,7 +101,7 @@ impl<'m> Certificate<'m> {
             None | Some("serial") => PipelineCost::Serial,
             Some("overlap") => PipelineCost::Overlap,
             Some(other) => {
-                let message = format!("has a divi.plan with pipeline_cost \"{other}\": there are serial and overlap");
+                let message = format!("has a divi.plan with pipeline_cost \"{other}\": it must be serial or overlap");
                 findings.add(module, &message);
                 return None;
             }
@@ -107,9 +109,9 @@ impl<'m> Certificate<'m> {
         Some(Self {
             module,
             objective,
-            value: number("value"),
-            bound: number("bound"),
-            verified_bound: attr::entry(plan, "verified_bound").and_then(attr::as_float),
+            value: Micros(number("value")),
+            bound: Micros(number("bound")),
+            verified_bound: attr::entry(plan, "verified_bound").and_then(attr::as_float).map(Micros),
             gap: number("gap"),
             inputs,
             stages: whole("k"),
@@ -117,12 +119,12 @@ impl<'m> Certificate<'m> {
             shared_devices: attr::entry(plan, "shared_devices").is_some(),
             decisions: text("decisions").map(str::to_owned),
             problem: text("problem").map(str::to_owned),
-            // Another batch has other types and constants.
+            // Another batch size has other types and constants.
             model: text("model").filter(|_| objective != Objective::Batch).map(str::to_owned),
         })
     }
 
-    /// What the plan says is what was found.
+    /// Compares the certificate with the recomputed value.
     pub(super) fn check(&self, found: Micros, findings: &mut Findings) {
         let (objective, mut wrong) = (self.what(), |message: String| findings.add(self.module, &message));
         if !same(self.value, found) {
@@ -134,8 +136,8 @@ impl<'m> Certificate<'m> {
                 if self.value > found { "too much" } else { "too little" }
             ));
         }
-        if !self.bound.is_finite() || self.bound < 0.0 {
-            wrong(format!("has a divi.plan whose bound is {}, which is no time", short_number(self.bound)));
+        if !self.bound.is_finite() || self.bound < Micros::ZERO {
+            wrong(format!("has a divi.plan whose bound is {}, which is not a time", short_number(self.bound)));
         } else if above(self.bound, found) {
             wrong(format!(
                 "has a divi.plan whose bound is {}, but its {objective} is {}: no plan is better than its bound",
@@ -157,24 +159,24 @@ impl<'m> Certificate<'m> {
         }
     }
 
-    /// Whether the bound is still proven: costs, sizes, devices, links and constraints are those of the problem that was
-    /// solved.
+    /// Returns true if the bound is still proven: costs, sizes, devices, links and constraints are those of the problem
+    /// that was solved.
     pub(super) fn is_bound_proven(&self, findings: &mut Findings) -> bool {
         let Some(known) = &self.problem else { return true };
-        let Ok(posed) = Posed::by(self.module, u32::try_from(self.inputs).unwrap_or(1)) else {
+        let Ok(module_problem) = ModuleProblem::build(self.module, u32::try_from(self.inputs).unwrap_or(1)) else {
             findings.said();
             return true;
         };
-        self.mark(&posed) == *known
+        self.mark(&module_problem) == *known
     }
 
-    /// The same for a module of stages, whose tasks are in another order: where that matters, there is no telling. Nor is there
-    /// for queued inputs, whose stages are no longer tasks.
+    /// Returns true if the bound of an outlined plan is still proven. Its tasks are in another order: if that matters,
+    /// or if inputs are queued, whose stages are not tasks any more, the bound cannot be checked.
     pub(super) fn is_bound_of_stages_proven(&self, findings: &mut Findings) -> bool {
         let Some(known) = self.problem.as_ref().filter(|_| self.objective != Objective::Batch) else { return true };
         let is_same = |tasks: Operation<'_>| {
-            let posed = Posed::by(tasks, 1)?;
-            Ok::<_, Failure>(!decisions::has_names(&posed.problem) || self.mark(&posed) == *known)
+            let module_problem = ModuleProblem::build(tasks, 1)?;
+            Ok::<_, Failure>(!decisions::has_names(&module_problem.problem) || self.mark(&module_problem) == *known)
         };
         with_inlined(self.module, is_same).flatten().unwrap_or_else(|Failure| {
             findings.said();
@@ -182,20 +184,21 @@ impl<'m> Certificate<'m> {
         })
     }
 
-    /// What tells the problem from others.
-    fn mark(&self, posed: &Posed<'_>) -> String {
+    /// Returns the fingerprint of the problem.
+    fn mark(&self, module_problem: &ModuleProblem<'_>) -> String {
         let cost = match self.pipeline_cost {
             PipelineCost::Serial => "serial",
             PipelineCost::Overlap => "overlap",
         };
-        decisions::problem(&posed.problem, Some(cost), self.shared_devices)
+        decisions::problem(&module_problem.problem, Some(cost), self.shared_devices)
     }
 
-    /// Tells what a plan is worth whose costs or constraints were changed by hand, and which pass `finds` another bound.
+    /// Warns about the value of a plan whose costs or constraints were changed by hand. `finds` is the pass that
+    /// recomputes the bound.
     pub(super) fn tell_unproven(&self, found: Micros, finds: &str) {
         let message = format!(
-            "costs, devices or constraints were changed since it was planned: {} is {} now (it was {}), and the bound of {} \
-             is not proven for it; {finds} goes on from there with another, divi-partition plans anew",
+            "costs, devices or constraints have changed since planning: {} is now {} (was {}), and the bound of {} \
+             is no longer proven; {finds} continues with another bound, divi-partition plans again",
             self.what(),
             micros(found),
             micros(self.value),
@@ -204,11 +207,11 @@ impl<'m> Certificate<'m> {
         warning(self.module, &message);
     }
 
-    /// Tells what a plan that was changed by hand is worth.
+    /// Warns about the value of a plan that was changed by hand.
     pub(super) fn tell_edited(&self, found: Micros) {
         let message = format!(
-            "the placement was edited since it was planned: {} is {} now (it was {}), bound {}, gap {:.1} %; divi-outline \
-             goes on from there",
+            "the placement was edited after planning: {} is now {} (was {}), bound {}, gap {:.1} %; divi-outline \
+             continues from there",
             self.what(),
             micros(found),
             micros(self.value),
@@ -228,13 +231,13 @@ impl<'m> Certificate<'m> {
 }
 
 fn gap(value: Micros, bound: Micros) -> f64 {
-    if value > 0.0 { (value - bound) / value } else { 0.0 }
+    if value > Micros::ZERO { (value - bound) / value } else { 0.0 }
 }
 
-fn above(number: f64, limit: f64) -> bool {
+fn above(number: Micros, limit: Micros) -> bool {
     number - limit > TOLERANCE * number.abs().max(limit.abs())
 }
 
-fn same(stated: f64, found: f64) -> bool {
+fn same(stated: Micros, found: Micros) -> bool {
     (stated - found).abs() <= TOLERANCE * stated.abs().max(found.abs())
 }

@@ -1,19 +1,19 @@
-//! Cold starts: parameters come before the task that needs them, from the host or from a device that has got them from there; or
-//! they stay in the host's memory and are read from there.
+//! Checks cold starts: parameters are copied before the task that needs them starts, from the host or from a device
+//! that has received them; or the task reads them from the host's memory.
 
 use super::{
     Findings,
     buses::{Buses, too_short},
     exceeds,
     machine::Machine,
-    memory::Life,
+    memory::LiveRange,
     micros,
     task::{Copy, Task},
 };
 use crate::ir::describe;
 use divi_planner::units::Micros;
 
-/// A task where and when it runs.
+/// Device and time of a task.
 pub(super) struct Placed<'a, 'm> {
     pub(super) task: &'a Task<'m>,
     pub(super) device: usize,
@@ -21,26 +21,26 @@ pub(super) struct Placed<'a, 'm> {
     pub(super) end: Micros,
 }
 
-/// Checks every copy of a task's parameters, and takes the buses that these need. What a device only hands on lies in its memory
-/// for a while.
+/// Checks every copy of a task's parameters, and adds it to its bus. Parameters that a device only forwards are in its
+/// memory for a while.
 pub(super) fn check<'m>(
     placed: &Placed<'_, 'm>,
     machine: &Machine,
     buses: &mut Buses<'_, 'm>,
-    lives: &mut Vec<Life>,
+    live_ranges: &mut Vec<LiveRange>,
     findings: &mut Findings,
 ) {
     let Placed { task, device, start, end } = *placed;
     let name = describe(task.operation);
     if !machine.is_cold {
         if !task.copies.is_empty() {
-            let message = format!("{name} has divi.copies, but the module has no divi.cold: take them away");
+            let message = format!("{name} has divi.copies, but the module has no divi.cold: remove them");
             findings.add(task.operation, &message);
         }
         return;
     }
     for copy in &task.copies {
-        // The dialect's own verifier has seen that they are there.
+        // The dialect's verifier has checked that they are declared.
         let (Some(from), Some(to)) = (machine.find(&copy.from), machine.find(&copy.to)) else { continue };
         let what = format!("the copy of {name}'s parameters from {} to {}", machine.label(from), machine.label(to));
         if let Some(wrong) = fault(task, copy, (from, to), device, machine) {
@@ -48,7 +48,7 @@ pub(super) fn check<'m>(
         }
         if to == device && exceeds(copy.end, start) {
             let message = format!(
-                "{name} starts at {} on {}, but its parameters are there at {}: start it {} later",
+                "{name} starts at {} on {}, but its parameters arrive at {}: start it {} later",
                 micros(start),
                 machine.label(device),
                 micros(copy.end),
@@ -57,7 +57,12 @@ pub(super) fn check<'m>(
             findings.add(task.operation, &message);
         }
         let first = task.copies.iter().find(|first| first.to == copy.from && !task.is_there(machine, from));
-        lives.extend(first.map(|first| Life { device: from, bytes: task.weight, from: first.start, until: copy.end }));
+        live_ranges.extend(first.map(|first| LiveRange {
+            device: from,
+            bytes: task.weight,
+            from: first.start,
+            until: copy.end,
+        }));
         buses.take((from, to), task.weight, (copy.start, copy.end), task.operation, what);
     }
     if task.reads_directly(machine, device) {
@@ -66,26 +71,26 @@ pub(super) fn check<'m>(
     }
 }
 
-/// What is wrong with a copy.
+/// Returns the error of a copy, if there is one.
 fn fault(task: &Task<'_>, copy: &Copy, (from, to): (usize, usize), device: usize, machine: &Machine) -> Option<String> {
     if task.is_there(machine, to) {
-        return Some("brings what is there: take it away".to_owned());
+        return Some("is redundant, as they are already there: remove it".to_owned());
     }
     if to != device && task.copies.iter().all(|next| next.from != copy.to) {
-        return Some("is for nobody: take it away".to_owned());
+        return Some("is not used: remove it".to_owned());
     }
     if !task.is_there(machine, from) {
         let first = task.copies.iter().find(|first| first.to == copy.from);
         let first = first.filter(|first| first.from == machine.devices[machine.host].name);
         let Some(first) = first else {
             return Some(format!(
-                "begins where the host does not copy them to: copy them to {} first",
+                "starts on a device that does not have them: copy them to {} first",
                 machine.label(from)
             ));
         };
         if exceeds(first.end, copy.start) {
             return Some(format!(
-                "starts at {}, but they are there at {}: start it {} later",
+                "starts at {}, but they arrive at {}: start it {} later",
                 micros(copy.start),
                 micros(first.end),
                 micros(first.end - copy.start)
@@ -93,7 +98,7 @@ fn fault(task: &Task<'_>, copy: &Copy, (from, to): (usize, usize), device: usize
         }
     }
     let Some(takes) = machine.transfer(from, to, task.weight) else {
-        return Some("has no link to go by: copy them another way".to_owned());
+        return Some("has no link: copy them on another path".to_owned());
     };
     too_short((copy.start, copy.end), takes).map(|problem| format!("goes {problem}"))
 }

@@ -1,30 +1,31 @@
-//! Plans that somebody has changed by hand: devices are new, starts are old.
+//! Retimes plans that were changed by hand: devices are new, starts are out of date.
 
 use super::{
-    flow::Handed,
+    flow::Dependence,
     graph::Graph,
     machine::{Contention, Machine},
-    runs::Runs,
+    runs::{Run, Runs},
 };
-use divi_planner::units::Micros;
+use crate::tasks::time_key;
+use divi_planner::units::{Bytes, Micros};
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, BTreeSet, BinaryHeap},
 };
 
-/// Starts everything anew, as early as possible, each device in the order of the old starts as far as data flow lets it.
-pub(super) fn retime(graph: &Graph<'_>, runs: &mut Runs, handed: &[Handed], devices: usize) {
+/// Recomputes all starts, as early as possible; each device keeps the order of the old starts as far as precedence
+/// allows.
+pub(super) fn retime(graph: &Graph<'_>, runs: &mut Runs, dependences: &[Dependence], devices: usize) {
     let mut waits_for = vec![0usize; runs.all.len()];
     let mut readers: Vec<Vec<usize>> = vec![vec![]; runs.all.len()];
-    for (index, way) in handed.iter().enumerate() {
-        waits_for[way.to] += 1;
-        readers[way.from].push(index);
+    for (index, dependence) in dependences.iter().enumerate() {
+        waits_for[dependence.to] += 1;
+        readers[dependence.from].push(index);
     }
-    let mut there: Vec<Micros> = vec![0.0; runs.all.len()];
-    let mut free: Vec<Micros> = vec![0.0; devices];
-    // Of those that could run, the one that started first. Times are not negative, so their bits are in their order; what
-    // starts at the same time is in the order of the module.
-    let key = |runs: &Runs, run: usize| Reverse((runs.all[run].start.max(0.0).to_bits(), run));
+    let mut there: Vec<Micros> = vec![Micros::ZERO; runs.all.len()];
+    let mut free: Vec<Micros> = vec![Micros::ZERO; devices];
+    // Among ready runs, the one with the earliest old start; ties are in the order of the module.
+    let key = |runs: &Runs, run: usize| Reverse((time_key(runs.all[run].start), run));
     let mut ready: BinaryHeap<_> =
         (0..runs.all.len()).filter(|&run| waits_for[run] == 0).map(|run| key(runs, run)).collect();
     while let Some(Reverse((_, index))) = ready.pop() {
@@ -37,52 +38,52 @@ pub(super) fn retime(graph: &Graph<'_>, runs: &mut Runs, handed: &[Handed], devi
         }
         run.end = run.start + time;
         let end = run.end;
-        for &way in &readers[index] {
-            let way = &handed[way];
-            there[way.to] = there[way.to].max(end + way.moving);
-            waits_for[way.to] -= 1;
-            if waits_for[way.to] == 0 {
-                ready.push(key(runs, way.to));
+        for &dependence in &readers[index] {
+            let dependence = &dependences[dependence];
+            there[dependence.to] = there[dependence.to].max(end + dependence.transfer_time);
+            waits_for[dependence.to] -= 1;
+            if waits_for[dependence.to] == 0 {
+                ready.push(key(runs, dependence.to));
             }
         }
     }
 }
 
-/// The same where transfers hinder each other: one after the other, runs get their devices, and what they read its bus, what
-/// was there first first. So nothing is in the way of what came before.
-pub(super) fn retime_on_buses(graph: &Graph<'_>, runs: &mut Runs, handed: &mut [Handed], machine: &Machine) {
+/// Does the same under contention: one after the other, runs get their devices and their operands a bus, in order of
+/// availability. So later transfers do not delay earlier ones.
+pub(super) fn retime_on_buses(graph: &Graph<'_>, runs: &mut Runs, dependences: &mut [Dependence], machine: &Machine) {
     let count = runs.all.len();
     let mut reads: Vec<Vec<usize>> = vec![vec![]; count];
     let mut readers: Vec<Vec<usize>> = vec![vec![]; count];
-    // What goes one way, of all inputs that are read there.
+    // Inputs that are read on a device, for each transfer of a tensor.
     let mut inputs: BTreeMap<(usize, usize, usize), BTreeSet<i64>> = BTreeMap::new();
-    for (index, way) in handed.iter().enumerate() {
-        reads[way.to].push(index);
-        readers[way.from].push(way.to);
-        inputs.entry(way.way(runs)).or_default().extend(&way.inputs);
+    for (index, dependence) in dependences.iter().enumerate() {
+        reads[dependence.to].push(index);
+        readers[dependence.from].push(dependence.to);
+        inputs.entry(dependence.route(runs)).or_default().extend(&dependence.inputs);
     }
     let mut waits_for: Vec<usize> = reads.iter().map(Vec::len).collect();
     let key = |runs: &Runs, run: usize| {
-        let (start, end) = (runs.all[run].start.max(0.0), runs.all[run].end.max(0.0));
-        Reverse((start.to_bits(), end.to_bits(), run))
+        let Run { start, end, .. } = runs.all[run];
+        Reverse((time_key(start), time_key(end), run))
     };
     let mut ready: BinaryHeap<_> = (0..count).filter(|&run| waits_for[run] == 0).map(|run| key(runs, run)).collect();
-    let mut free: Vec<Micros> = vec![0.0; machine.devices.len()];
+    let mut free: Vec<Micros> = vec![Micros::ZERO; machine.devices.len()];
     let mut buses: BTreeMap<&str, Bus> = BTreeMap::new();
     let mut sent: BTreeMap<(usize, usize, usize), (Micros, Micros)> = BTreeMap::new();
     while let Some(Reverse((_, _, index))) = ready.pop() {
-        // Of what has to come, first what is there first.
-        reads[index].sort_by(|a, b| runs.all[handed[*a].from].end.total_cmp(&runs.all[handed[*b].from].end));
-        let mut there: Micros = 0.0;
-        for &way in &reads[index] {
-            let (key, end) = (handed[way].way(runs), runs.all[handed[way].from].end);
+        // Transfers in the order in which their tensors are computed.
+        reads[index].sort_by(|a, b| runs.all[dependences[*a].from].end.total_cmp(&runs.all[dependences[*b].from].end));
+        let mut there = Micros::ZERO;
+        for &dependence in &reads[index] {
+            let (key, end) = (dependences[dependence].route(runs), runs.all[dependences[dependence].from].end);
             let (tensor, from, to) = key;
-            handed[way].listed = None;
+            dependences[dependence].stated_times = None;
             if from != to {
                 let bytes = graph.tensors[tensor].bytes * inputs[&key].len() as f64;
                 let times = *sent.entry(key).or_insert_with(|| {
-                    let takes = machine.transfer(from, to, bytes).unwrap_or(0.0);
-                    let latency = machine.transfer(from, to, 0.0).unwrap_or(0.0);
+                    let takes = machine.transfer(from, to, bytes).unwrap_or_default();
+                    let latency = machine.transfer(from, to, Bytes::ZERO).unwrap_or_default();
                     match machine.bus(from, to).map(|bus| buses.entry(bus).or_default()) {
                         None => (end, end + takes),
                         Some(bus) if machine.contention == Contention::Shared => {
@@ -91,9 +92,9 @@ pub(super) fn retime_on_buses(graph: &Graph<'_>, runs: &mut Runs, handed: &mut [
                         Some(bus) => bus.hold(end, takes),
                     }
                 });
-                handed[way].listed = Some(times);
+                dependences[dependence].stated_times = Some(times);
             }
-            there = there.max(handed[way].arrives(runs));
+            there = there.max(dependences[dependence].arrives(runs));
         }
         let run = &mut runs.all[index];
         let time = run.end - run.start;
@@ -112,12 +113,12 @@ pub(super) fn retime_on_buses(graph: &Graph<'_>, runs: &mut Runs, handed: &mut [
     }
 }
 
-/// When a bus is taken, from when until when, in order.
+/// Intervals in which a bus is used, in order.
 #[derive(Default)]
 struct Bus(Vec<(Micros, Micros)>);
 
 impl Bus {
-    /// Takes it at the first moment at which it is free for so long.
+    /// Reserves the first free interval of length `takes` after `from`.
     fn hold(&mut self, from: Micros, takes: Micros) -> (Micros, Micros) {
         let mut start = from;
         for (begin, end) in &self.0 {
@@ -130,7 +131,7 @@ impl Bus {
         (start, start + takes)
     }
 
-    /// Takes whatever is free until that is so long in all; says when it is.
+    /// Reserves all free time after `from` until it amounts to `takes`. Returns the end.
     fn share(&mut self, from: Micros, mut takes: Micros) -> Micros {
         let mut pieces = vec![];
         let mut now = from;

@@ -1,4 +1,5 @@
-//! A run starts when what it reads is there: computed, and moved to its device. And a device runs one at a time.
+//! Checks precedence: a run starts when its operands are computed and on its device, and a device runs one task at a
+//! time.
 
 use super::{
     Findings, exceeds,
@@ -10,36 +11,41 @@ use super::{
 use crate::ir::describe;
 use divi_planner::units::Micros;
 
-/// What one run hands to another: a tensor, for the inputs that both take.
-pub(super) struct Handed {
+/// Tensor that one run passes to another, for the inputs that both have.
+pub(super) struct Dependence {
     pub(super) tensor: usize,
     pub(super) from: usize,
     pub(super) to: usize,
     pub(super) inputs: Vec<i64>,
-    /// How long it is under way.
-    pub(super) moving: Micros,
-    /// When it leaves and arrives, where that is said: without, it leaves at once.
-    pub(super) listed: Option<(Micros, Micros)>,
+    /// Duration of the transfer.
+    pub(super) transfer_time: Micros,
+    /// Start and end of the transfer, if stated; otherwise it starts at once.
+    pub(super) stated_times: Option<(Micros, Micros)>,
 }
 
-impl Handed {
-    /// The tensor, from which device, to which.
-    pub(super) fn way(&self, runs: &Runs) -> (usize, usize, usize) {
+impl Dependence {
+    /// Returns the tensor, its source and its destination.
+    pub(super) fn route(&self, runs: &Runs) -> (usize, usize, usize) {
         (self.tensor, runs.all[self.from].device, runs.all[self.to].device)
     }
 
     pub(super) fn leaves(&self, runs: &Runs) -> Micros {
-        self.listed.map_or(runs.all[self.from].end, |(start, _)| start)
+        self.stated_times.map_or(runs.all[self.from].end, |(start, _)| start)
     }
 
     pub(super) fn arrives(&self, runs: &Runs) -> Micros {
-        self.listed.map_or_else(|| runs.all[self.from].end + self.moving, |(_, end)| end)
+        self.stated_times.map_or_else(|| runs.all[self.from].end + self.transfer_time, |(_, end)| end)
     }
 }
 
-/// Everything that is handed on. What has no link to go by is said, and taken for there at once.
-pub(super) fn handed(graph: &Graph<'_>, runs: &Runs, machine: &Machine, findings: &mut Findings) -> Vec<Handed> {
-    let mut handed = vec![];
+/// Returns all tensors that runs pass to each other. A missing link is reported, and takes no time.
+pub(super) fn dependences(
+    graph: &Graph<'_>,
+    runs: &Runs,
+    machine: &Machine,
+    findings: &mut Findings,
+) -> Vec<Dependence> {
+    let mut dependences = vec![];
     for (index, tensor) in graph.tensors.iter().enumerate() {
         for &node in &tensor.to {
             for &from in &runs.of_node[tensor.from] {
@@ -50,20 +56,20 @@ pub(super) fn handed(graph: &Graph<'_>, runs: &Runs, machine: &Machine, findings
                         continue;
                     }
                     let bytes = tensor.bytes * inputs.len() as f64;
-                    let moving = machine.transfer(producer.device, reader.device, bytes);
-                    if moving.is_none() {
+                    let transfer_time = machine.transfer(producer.device, reader.device, bytes);
+                    if transfer_time.is_none() {
                         tell_missing_link(graph, producer, reader, machine, findings);
                     }
-                    let moving = moving.unwrap_or(0.0);
-                    handed.push(Handed { tensor: index, from, to, inputs, moving, listed: None });
+                    let transfer_time = transfer_time.unwrap_or_default();
+                    dependences.push(Dependence { tensor: index, from, to, inputs, transfer_time, stated_times: None });
                 }
             }
         }
     }
-    handed
+    dependences
 }
 
-/// What is in both of two lists in increasing order.
+/// Returns the common elements of two sorted lists.
 fn shared(a: &[i64], b: &[i64]) -> Vec<i64> {
     a.iter().copied().filter(|input| b.binary_search(input).is_ok()).collect()
 }
@@ -74,7 +80,7 @@ pub(super) fn tell_missing_link(graph: &Graph<'_>, from: &Run, to: &Run, machine
     match (&graph.nodes[from.node], &graph.nodes[to.node]) {
         (_, Node::Task(task)) => {
             let what = match graph.nodes[from.node].task() {
-                Some(producer) => format!("what {} computes on {here}", describe(producer.operation)),
+                Some(producer) => format!("the result of {} on {here}", describe(producer.operation)),
                 None => format!("an input of the model, which is on {here}"),
             };
             let name = describe(task.operation);
@@ -92,11 +98,11 @@ pub(super) fn tell_missing_link(graph: &Graph<'_>, from: &Run, to: &Run, machine
     }
 }
 
-/// Outputs are there when all of them has arrived.
-pub(super) fn settle_outputs(graph: &Graph<'_>, runs: &mut Runs, handed: &[Handed]) {
-    for way in handed {
-        let arrival = way.arrives(runs);
-        let reader = &mut runs.all[way.to];
+/// Sets the start of outputs to the last arrival of their tensors.
+pub(super) fn settle_outputs(graph: &Graph<'_>, runs: &mut Runs, dependences: &[Dependence]) {
+    for dependence in dependences {
+        let arrival = dependence.arrives(runs);
+        let reader = &mut runs.all[dependence.to];
         if matches!(graph.nodes[reader.node], Node::Output) {
             reader.start = reader.start.max(arrival);
             reader.end = reader.start;
@@ -104,27 +110,27 @@ pub(super) fn settle_outputs(graph: &Graph<'_>, runs: &mut Runs, handed: &[Hande
     }
 }
 
-/// No run starts before what it reads has arrived.
+/// Checks that no run starts before its operands have arrived.
 pub(super) fn check_arrivals(
     graph: &Graph<'_>,
     runs: &Runs,
-    handed: &[Handed],
+    dependences: &[Dependence],
     machine: &Machine,
     findings: &mut Findings,
 ) {
-    for way in handed {
-        let (from, to) = (&runs.all[way.from], &runs.all[way.to]);
-        let arrival = way.arrives(runs);
+    for dependence in dependences {
+        let (from, to) = (&runs.all[dependence.from], &runs.all[dependence.to]);
+        let arrival = dependence.arrives(runs);
         let Node::Task(task) = &graph.nodes[to.node] else { continue };
         if !exceeds(arrival, to.start) {
             continue;
         }
         let what = match graph.nodes[from.node].task() {
-            Some(producer) => format!("what {} computes", describe(producer.operation)),
+            Some(producer) => format!("the result of {}", describe(producer.operation)),
             None => "an input of the model".to_owned(),
         };
         let message = format!(
-            "{} starts at {} on {}, but {what} is there at {}: start it {} later",
+            "{} starts at {} on {}, but {what} arrives at {}: start it {} later",
             describe(task.operation),
             micros(to.start),
             machine.label(to.device),
@@ -135,7 +141,7 @@ pub(super) fn check_arrivals(
     }
 }
 
-/// A device runs one task at a time.
+/// Checks that a device runs one task at a time.
 pub(super) fn check_overlaps(graph: &Graph<'_>, runs: &Runs, machine: &Machine, findings: &mut Findings) {
     let mut order: Vec<&Run> = runs.all.iter().filter(|run| graph.nodes[run.node].task().is_some()).collect();
     order.sort_by(|a, b| a.start.total_cmp(&b.start).then(a.end.total_cmp(&b.end)));

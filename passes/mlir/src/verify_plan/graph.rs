@@ -1,15 +1,12 @@
-//! Which task reads what of which.
+//! Graph of tasks and tensors.
 
-use super::{Findings, task::Task};
-use crate::{
-    ir::value_bytes,
-    tasks::{Tasks, is_constant_value, reads},
-};
+use super::{Findings, size, task::Task};
+use crate::tasks::{Tasks, is_constant_value, reads};
 use divi_dialect::Value;
 use divi_planner::units::Bytes;
 use rustc_hash::FxHashMap;
 
-/// A task, or one of the model's inputs or outputs: these take no time, and are on the host.
+/// A task, or one of the model's inputs or outputs, which take no time and are on the host.
 pub(super) enum Node<'m> {
     Input,
     Task(Task<'m>),
@@ -25,15 +22,15 @@ impl<'m> Node<'m> {
     }
 }
 
-/// A value that is computed or given, and the nodes that read it.
+/// Value that is computed or an argument, and the nodes that read it.
 pub(super) struct Tensor {
     pub(super) from: usize,
-    /// For one input.
+    /// Bytes for one input.
     pub(super) bytes: Bytes,
     pub(super) to: Vec<usize>,
 }
 
-/// Nodes in an order in which they can run.
+/// Nodes in topological order.
 #[derive(Default)]
 pub(super) struct Graph<'m> {
     pub(super) nodes: Vec<Node<'m>>,
@@ -42,7 +39,7 @@ pub(super) struct Graph<'m> {
 }
 
 impl<'m> Graph<'m> {
-    /// Of a function whose tasks have decisions.
+    /// Builds the graph of a function whose tasks have decisions.
     pub(super) fn of(tasks: &Tasks<'m>, findings: &mut Findings) -> Self {
         let mut graph = Self::default();
         tasks.arguments.iter().for_each(|&argument| graph.input(argument));
@@ -59,7 +56,7 @@ impl<'m> Graph<'m> {
         self.tensor(argument);
     }
 
-    /// The values are those that it reads, each once, as they were made known.
+    /// Adds a task with the values that it reads, each once, which must have been added before.
     pub(super) fn task(&mut self, task: Task<'m>, reads: &[Value<'m>]) {
         let results = task.operation.results();
         let node = self.nodes.len();
@@ -68,7 +65,7 @@ impl<'m> Graph<'m> {
         results.into_iter().for_each(|result| self.tensor(result));
     }
 
-    /// A value that the model returns. A constant is there anyway.
+    /// Adds a value that the model returns, unless it is a constant.
     pub(super) fn output(&mut self, value: Value<'m>) {
         if self.positions.contains_key(&value) {
             self.nodes.push(Node::Output);
@@ -76,26 +73,26 @@ impl<'m> Graph<'m> {
         }
     }
 
-    /// Another value that stands for one that is known.
+    /// Makes a value an alias of a known one.
     pub(super) fn alias(&mut self, value: Value<'m>, known: Value<'m>) {
         if let Some(&tensor) = self.positions.get(&known) {
             self.positions.insert(value, tensor);
         }
     }
 
-    /// Each task with its node.
+    /// Returns each task with its node.
     pub(super) fn tasks(&self) -> impl Iterator<Item = (usize, &Task<'m>)> {
         self.nodes.iter().enumerate().filter_map(|(node, kind)| Some((node, kind.task()?)))
     }
 
-    /// The tensor that a value is.
+    /// Returns the tensor of a value.
     pub(super) fn tensor_of(&self, value: Value<'m>) -> Option<usize> {
         self.positions.get(&value).copied()
     }
 
     fn tensor(&mut self, value: Value<'m>) {
         self.positions.insert(value, self.tensors.len());
-        let tensor = Tensor { from: self.nodes.len() - 1, bytes: value_bytes(value) as f64, to: vec![] };
+        let tensor = Tensor { from: self.nodes.len() - 1, bytes: size(value), to: vec![] };
         self.tensors.push(tensor);
     }
 

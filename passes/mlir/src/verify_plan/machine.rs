@@ -1,11 +1,12 @@
-//! The devices and links of a module.
+//! Devices and links of a module.
 
 use super::Findings;
 use crate::ir::describe;
 use divi_dialect::{Operation, attr, op};
-use divi_planner::units::{Bytes, Micros};
+use divi_planner::units::{Bytes, BytesPerMicro, Micros};
 use std::collections::BTreeMap;
 
+/// Device that a module declares.
 pub(super) struct Device {
     pub(super) name: String,
     pub(super) memory: Bytes,
@@ -13,43 +14,42 @@ pub(super) struct Device {
     pub(super) batch_sizes: Vec<i64>,
 }
 
-/// A device is known by its position.
+/// Devices and links. A device is identified by its position.
 pub(super) struct Machine {
     pub(super) devices: Vec<Device>,
-    /// Where the model's inputs are and its outputs go.
+    /// Device of the model's inputs and outputs.
     pub(super) host: usize,
     pub(super) contention: Contention,
-    /// True if parameters are in the host's memory when an input comes.
+    /// True if parameters are in the host's memory when an input arrives.
     pub(super) is_cold: bool,
     links: BTreeMap<(usize, usize), Link>,
 }
 
 struct Link {
-    bytes_per_second: f64,
-    seconds: f64,
+    bandwidth: BytesPerMicro,
+    latency: Micros,
     bus: Option<String>,
 }
 
-/// What transfers on one bus do to each other.
+/// Contention between transfers on one bus.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Contention {
     Off,
-    /// One has the bus at a time.
+    /// One transfer at a time has the bus.
     Exclusive,
-    /// They share it.
+    /// Transfers share its bandwidth.
     Shared,
 }
 
 impl Machine {
-    /// `None` where there is no device at all.
+    /// Reads the devices and links of a module; `None` if there is no device.
     pub(super) fn of(module: Operation<'_>, findings: &mut Findings) -> Option<Self> {
         let all = module.children();
         let of_kind = |name: &'static str| all.iter().copied().filter(move |operation| operation.name() == name);
         let declared: Vec<_> = of_kind(op::DEVICE).collect();
         let devices: Vec<_> = declared.iter().map(|&operation| device(operation)).collect();
         if devices.is_empty() {
-            findings
-                .add(module, "has no divi.device, so that no plan can hold: start from the module that was planned");
+            findings.add(module, "has no divi.device, so no plan can be valid: start from the module that was planned");
             return None;
         }
         let kinds = declared.iter().map(|device| device.get(attr::KIND).unwrap_or_default());
@@ -66,10 +66,17 @@ impl Machine {
             let number = |name| link.attribute(name).and_then(attr::as_float);
             match (end(attr::FROM), end(attr::TO), number("bandwidth"), number("latency")) {
                 (Some(from), Some(to), Some(bytes_per_second), Some(seconds)) => {
+                    let (bandwidth, latency) = (BytesPerMicro(bytes_per_second / 1e6), Micros(seconds * 1e6));
                     let bus = link.attribute("bus").and_then(attr::as_string).map(str::to_owned);
-                    machine.links.insert((from, to), Link { bytes_per_second, seconds, bus });
+                    machine.links.insert((from, to), Link { bandwidth, latency, bus });
                 }
-                _ => findings.add(link, &format!("{} does not say from where, to where and how fast", describe(link))),
+                _ => findings.add(
+                    link,
+                    &format!(
+                        "{} lacks 'from', 'to', 'bandwidth' or 'latency', or names an unknown device",
+                        describe(link)
+                    ),
+                ),
             }
         }
         Some(machine)
@@ -79,21 +86,21 @@ impl Machine {
         self.devices.iter().position(|device| device.name == name)
     }
 
-    /// What messages call a device.
+    /// Returns the name of a device in messages.
     pub(super) fn label(&self, device: usize) -> String {
         format!("@{}", self.devices[device].name)
     }
 
-    /// How long bytes take from device to device; `None` without a link.
+    /// Returns the time of a transfer of `bytes` between devices; `None` without a link.
     pub(super) fn transfer(&self, from: usize, to: usize, bytes: Bytes) -> Option<Micros> {
         if from == to {
-            return Some(0.0);
+            return Some(Micros::ZERO);
         }
         let link = self.links.get(&(from, to))?;
-        Some(bytes / (link.bytes_per_second / 1e6) + link.seconds * 1e6)
+        Some(bytes / link.bandwidth + link.latency)
     }
 
-    /// The bus between two devices, where others may be in the way.
+    /// Returns the bus between two devices, if there is contention.
     pub(super) fn bus(&self, from: usize, to: usize) -> Option<&str> {
         let link = self.links.get(&(from, to)).filter(|_| self.contention != Contention::Off)?;
         link.bus.as_deref()
@@ -110,5 +117,5 @@ fn device(operation: Operation<'_>) -> Device {
     let memory = operation.attribute("memory").and_then(attr::as_integer).unwrap_or(0);
     let name = operation.symbol_name().unwrap_or_default();
     let streams_weights = operation.attribute("weights").and_then(attr::as_string) == Some("streamed");
-    Device { name: name.to_owned(), memory: memory as f64, streams_weights, batch_sizes }
+    Device { name: name.to_owned(), memory: Bytes(memory as f64), streams_weights, batch_sizes }
 }

@@ -1,11 +1,11 @@
-//! When tensors move, as tasks say where buses are given out in turn: every tensor that is read elsewhere, once for each device
-//! that reads it, for all inputs at once.
+//! Checks the times of transfers that tasks state under contention: every tensor that is read on another device is
+//! transferred once to each such device, for all inputs at once.
 
 use super::{
     Findings,
     buses::{Buses, too_short},
     exceeds,
-    flow::Handed,
+    flow::Dependence,
     graph::Graph,
     machine::Machine,
     micros,
@@ -19,17 +19,17 @@ use divi_dialect::{Operation, attr};
 use divi_planner::units::Micros;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A tensor, from where, to where.
-pub(super) type Way = (usize, usize, usize);
+/// Tensor, source and destination of a transfer.
+pub(super) type Route = (usize, usize, usize);
 
-/// What the tasks and the function say.
+/// Transfers that the tasks and the function state.
 pub(super) struct Moves<'m> {
-    times: BTreeMap<Way, (Micros, Micros)>,
-    /// By tensor, the operation that says when it moves, and what messages call it.
+    times: BTreeMap<Route, (Micros, Micros)>,
+    /// Operation that states the transfers of each tensor, and the tensor's name in messages.
     said_by: BTreeMap<usize, (Operation<'m>, String)>,
 }
 
-/// What has to move one way.
+/// Transfer that is required.
 struct Need {
     ready: Micros,
     inputs: BTreeSet<i64>,
@@ -43,7 +43,7 @@ impl<'m> Moves<'m> {
         }
         for &task in &tasks.operations {
             for (index, result) in task.results().into_iter().enumerate() {
-                let what = format!("what {} computes", describe(task));
+                let what = format!("the result of {}", describe(task));
                 moves.read(task, index, what, graph.tensor_of(result), machine);
             }
         }
@@ -54,46 +54,49 @@ impl<'m> Moves<'m> {
         let Some(tensor) = tensor else { return };
         self.said_by.insert(tensor, (at, what));
         for moved in moves_of(at, attr::MOVES).into_iter().filter(|moved| moved.index() == index) {
-            // The dialect's own verifier has seen that the devices are there, and each way once.
+            // The dialect's verifier has checked that the devices are declared, and that each transfer is listed once.
             if let (Some(from), Some(to)) = (machine.find(moved.from()), machine.find(moved.to())) {
-                self.times.insert((tensor, from, to), (moved.start(), moved.end()));
+                self.times.insert((tensor, from, to), (Micros(moved.start()), Micros(moved.end())));
             }
         }
     }
 
-    /// Times of what is handed on are those that are said.
-    pub(super) fn apply(&self, runs: &Runs, handed: &mut [Handed]) {
-        for way in handed {
-            way.listed = self.times.get(&way.way(runs)).copied();
+    /// Sets the stated times of transfers.
+    pub(super) fn apply(&self, runs: &Runs, dependences: &mut [Dependence]) {
+        for dependence in dependences {
+            dependence.stated_times = self.times.get(&dependence.route(runs)).copied();
         }
     }
 
-    /// Every tensor that has to moves when it is there, and long enough; and no other does. Takes their buses.
+    /// Checks that every required transfer starts when its tensor is ready and is long enough, and that there are no
+    /// others. Adds them to their buses.
     pub(super) fn check(
         &self,
         graph: &Graph<'_>,
         runs: &Runs,
-        handed: &[Handed],
+        dependences: &[Dependence],
         machine: &Machine,
         buses: &mut Buses<'_, 'm>,
         findings: &mut Findings,
     ) {
-        let mut needs: BTreeMap<Way, Need> = BTreeMap::new();
-        for way in handed.iter().filter(|way| runs.all[way.from].device != runs.all[way.to].device) {
-            let none_yet = || Need { ready: runs.all[way.from].end, inputs: BTreeSet::new() };
-            needs.entry(way.way(runs)).or_insert_with(none_yet).inputs.extend(&way.inputs);
+        let mut needs: BTreeMap<Route, Need> = BTreeMap::new();
+        for dependence in
+            dependences.iter().filter(|dependence| runs.all[dependence.from].device != runs.all[dependence.to].device)
+        {
+            let none_yet = || Need { ready: runs.all[dependence.from].end, inputs: BTreeSet::new() };
+            needs.entry(dependence.route(runs)).or_insert_with(none_yet).inputs.extend(&dependence.inputs);
         }
         for (&(tensor, from, to), &(start, end)) in &self.times {
             let (at, what) = &self.said_by[&tensor];
             let (here, there) = (machine.label(from), machine.label(to));
             let Some(need) = needs.get(&(tensor, from, to)) else {
-                let message = format!("{what} goes from {here} to {there}, but is not read there: take the move away");
+                let message = format!("{what} goes from {here} to {there}, but is not read there: remove the move");
                 findings.add(*at, &message);
                 continue;
             };
             if exceeds(need.ready, start) {
                 let message = format!(
-                    "{what} goes from {here} to {there} at {}, but is there at {}: move it {} later",
+                    "{what} goes from {here} to {there} at {}, but is ready at {}: move it {} later",
                     micros(start),
                     micros(need.ready),
                     micros(need.ready - start)
@@ -101,7 +104,7 @@ impl<'m> Moves<'m> {
                 findings.add(*at, &message);
             }
             let bytes = graph.tensors[tensor].bytes * need.inputs.len() as f64;
-            // That there is no link has been said.
+            // A missing link has been reported.
             let Some(takes) = machine.transfer(from, to, bytes) else { continue };
             if let Some(problem) = too_short((start, end), takes) {
                 findings.add(*at, &format!("{what} goes from {here} to {there} {problem}"));
@@ -109,12 +112,12 @@ impl<'m> Moves<'m> {
             let label = format!("the move of {what} from {here} to {there}");
             buses.take((from, to), bytes, (start, end), *at, label);
         }
-        for (way, _) in needs.iter().filter(|(way, _)| !self.times.contains_key(way)) {
-            let (at, what) = &self.said_by[&way.0];
+        for (route, _) in needs.iter().filter(|(route, _)| !self.times.contains_key(route)) {
+            let (at, what) = &self.said_by[&route.0];
             let message = format!(
-                "{what} is read on {}, but no divi.moves says when it goes there from {}: add that, or run divi-partition",
-                machine.label(way.2),
-                machine.label(way.1)
+                "{what} is read on {}, but no divi.moves lists its transfer from {}: add one, or run divi-partition",
+                machine.label(route.2),
+                machine.label(route.1)
             );
             findings.add(*at, &message);
         }

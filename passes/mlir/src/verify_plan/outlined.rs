@@ -1,6 +1,6 @@
-//! Plans as `divi-outline` makes them explicit: a function a stage, launches and transfers.
+//! Verifies plans that `divi-outline` has outlined: one function per stage, launches and transfers.
 
-mod cover;
+mod coverage;
 mod stage;
 mod stream;
 mod value;
@@ -22,6 +22,7 @@ use crate::{
     tasks::{is_constant, is_constant_value, reads},
 };
 use divi_dialect::{Operation, Value, attr, op};
+use divi_planner::units::Micros;
 use stage::{Functions, Stage};
 use std::collections::BTreeSet;
 use stream::Stream;
@@ -34,7 +35,7 @@ pub(super) fn verify<'m>(
     findings: &mut Findings,
 ) {
     let &[body] = &function.blocks()[..] else {
-        findings.add(function, "has several blocks, so that its stages have no order: outline again");
+        findings.add(function, "has several blocks, so its stages have no order: outline again");
         return;
     };
     let all = module.children().into_iter().filter(|operation| operation.name() == op::FUNC);
@@ -58,7 +59,8 @@ pub(super) fn verify<'m>(
             op::RETURN | "onnx.Return" => end = Some(operation),
             _ if is_constant(operation) => {}
             _ => {
-                let message = format!("{} is in no stage: outline again from the planned module", describe(operation));
+                let message =
+                    format!("{} is not in a stage: outline again from the planned module", describe(operation));
                 findings.add(operation, &message);
                 is_complete = false;
             }
@@ -67,7 +69,7 @@ pub(super) fn verify<'m>(
     if let Some(end) = end {
         stream.returned(end, function, findings);
     }
-    cover::check_launches(&stream.stages, &launched, &functions, function, certificate, findings);
+    coverage::check_launches(&stream.stages, &launched, &functions, function, certificate, findings);
     if !is_complete {
         return;
     }
@@ -82,18 +84,18 @@ pub(super) fn verify<'m>(
         }
         Objective::Latency | Objective::Batch => {
             if certificate.objective == Objective::Batch {
-                cover::check_inputs(&stream, certificate, findings);
+                coverage::check_inputs(&stream, certificate, findings);
             }
             let work: Vec<_> = steps()
                 .map(|(stage, step)| Work { task: &step.task, device: stage.device, start: step.start })
                 .collect();
-            let mut lives = stream.lives().to_vec();
+            let mut live_ranges = stream.live_ranges().to_vec();
             for (stage, step) in steps() {
                 let placed = Placed { task: &step.task, device: stage.device, start: step.start, end: step.end };
-                copies::check(&placed, machine, &mut buses, &mut lives, findings);
+                copies::check(&placed, machine, &mut buses, &mut live_ranges, findings);
             }
             buses.check(findings);
-            memory::check(&lives, &work, machine, module, findings);
+            memory::check(&live_ranges, &work, machine, module, findings);
             stream.makespan()
         }
     };
@@ -103,7 +105,7 @@ pub(super) fn verify<'m>(
     }
 }
 
-/// A device runs one stage at a time.
+/// Checks that a device runs one stage at a time.
 fn check_overlaps(stages: &[Stage<'_>], machine: &Machine, findings: &mut Findings) {
     let mut order: Vec<&Stage<'_>> = stages.iter().collect();
     order.sort_by(|a, b| a.start.total_cmp(&b.start).then(a.end.total_cmp(&b.end)));
@@ -128,8 +130,8 @@ fn check_overlaps(stages: &[Stage<'_>], machine: &Machine, findings: &mut Findin
     }
 }
 
-/// The bottleneck of the tasks in all stages, looked at without them.
-#[expect(clippy::too_many_arguments, reason = "what a function is made of")]
+/// Verifies a pipeline by the tasks in all stages. Returns its bottleneck.
+#[expect(clippy::too_many_arguments, reason = "parts of a function, and the plan")]
 fn pipeline<'m>(
     module: Operation<'m>,
     arguments: &[Value<'m>],
@@ -139,18 +141,18 @@ fn pipeline<'m>(
     machine: &Machine,
     certificate: &Certificate<'_>,
     findings: &mut Findings,
-) -> f64 {
+) -> Micros {
     let mut graph = Graph::default();
     let mut runs = Runs { all: vec![], of_node: vec![] };
     let mut number = vec![];
-    let mut place = |node: usize, device: usize, time: f64, start: f64, stage: Option<i64>| {
+    let mut place = |node: usize, device: usize, time: Micros, start: Micros, stage: Option<i64>| {
         runs.of_node.push(vec![runs.all.len()]);
         runs.all.push(Run { node, device, inputs: vec![0], start, end: start + time });
         number.push(stage);
     };
     for &argument in arguments {
         graph.input(argument);
-        place(graph.nodes.len() - 1, machine.host, 0.0, 0.0, None);
+        place(graph.nodes.len() - 1, machine.host, Micros::ZERO, Micros::ZERO, None);
     }
     let mut stages = stages.into_iter();
     for &operation in body {
@@ -181,7 +183,7 @@ fn pipeline<'m>(
     for &value in returned {
         let before = graph.nodes.len();
         graph.output(value);
-        (before..graph.nodes.len()).for_each(|node| place(node, machine.host, 0.0, 0.0, None));
+        (before..graph.nodes.len()).for_each(|node| place(node, machine.host, Micros::ZERO, Micros::ZERO, None));
     }
     let pipeline = Pipeline { graph: &graph, runs: &runs, stage: &number, machine, certificate };
     pipeline.verify(module, findings)

@@ -1,4 +1,4 @@
-//! Pipelines: that values only flow forwards, and what the slowest device takes, or the slowest link.
+//! Verifies pipelines: values only flow to later stages, and the bottleneck is the slowest device, link or bus.
 
 use super::{
     Findings,
@@ -12,10 +12,10 @@ use super::{
 };
 use crate::ir::describe;
 use divi_dialect::Operation;
-use divi_planner::units::{Micros, human_bytes};
+use divi_planner::units::{Bytes, Micros, human_bytes};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A pipeline, with the stage of each node that is a task.
+/// Pipeline, with the stage of each node that is a task.
 pub(super) struct Pipeline<'a> {
     pub(super) graph: &'a Graph<'a>,
     pub(super) runs: &'a Runs,
@@ -25,7 +25,7 @@ pub(super) struct Pipeline<'a> {
 }
 
 impl Pipeline<'_> {
-    /// Checks stages and memory; returns the time between two outputs. Starts in a stage are not looked at.
+    /// Checks stages and memory. Returns the time between two outputs. Starts within stages are not checked.
     pub(super) fn verify(&self, module: Operation<'_>, findings: &mut Findings) -> Micros {
         self.check_stages(module, findings);
         self.check_flow(findings);
@@ -33,7 +33,7 @@ impl Pipeline<'_> {
         self.bottleneck(findings)
     }
 
-    /// A stage's tasks start one after the other, each when the stage has what it reads.
+    /// Checks that the tasks of a stage start one after the other, each after those that it reads from.
     pub(super) fn check_starts(&self, findings: &mut Findings) {
         for tensor in &self.graph.tensors {
             for &to in tensor.to.iter().filter(|&&to| self.is_one_stage(tensor.from, to)) {
@@ -50,7 +50,7 @@ impl Pipeline<'_> {
         for run in order {
             let Some(stage) = self.stage[run.node] else { continue };
             let before = *last.entry(stage).or_insert(run);
-            // What is read has been looked at.
+            // Precedence has been checked above.
             let is_read = || self.graph.tensors.iter().any(|t| t.from == before.node && t.to.contains(&run.node));
             if before.node != run.node && exceeds(before.end, run.start) && !is_read() {
                 self.tell_early(run, before, "of the same stage, runs until", findings);
@@ -82,7 +82,8 @@ impl Pipeline<'_> {
         self.stage[a].is_some() && self.stage[a] == self.stage[b]
     }
 
-    /// A stage is on one device; a device has one stage, unless they are shared; there are no more than were asked for.
+    /// Checks that a stage is on one device, that a device has one stage unless devices are shared, and the number of
+    /// stages.
     fn check_stages(&self, module: Operation<'_>, findings: &mut Findings) {
         let mut device_of: BTreeMap<i64, (usize, Operation<'_>)> = BTreeMap::new();
         for (node, task) in self.graph.tasks() {
@@ -121,7 +122,7 @@ impl Pipeline<'_> {
             if stages.insert(stage) && stages.len() > 1 {
                 let message = format!(
                     "{} is in stage {stage} on {}, which has stage {} already: a device has one stage, unless divi.plan \
-                     says shared_devices",
+                     has shared_devices",
                     describe(task.operation),
                     self.machine.label(device),
                     stages.first().expect("has two")
@@ -131,7 +132,8 @@ impl Pipeline<'_> {
         }
     }
 
-    /// Which nodes do work. What takes no time anywhere and only begins or ends something does not: it may be anywhere.
+    /// Returns true for each node that does work. A node that takes no time on any device and has no operands or no
+    /// readers does not, and may be anywhere.
     fn work(&self) -> Vec<bool> {
         let (mut hands_on, mut is_given) = (vec![false; self.stage.len()], vec![false; self.stage.len()]);
         for tensor in &self.graph.tensors {
@@ -142,7 +144,7 @@ impl Pipeline<'_> {
         (0..self.stage.len()).map(|node| takes_time(node) || (hands_on[node] && is_given[node])).collect()
     }
 
-    /// Values stay in their stage or go to a later one.
+    /// Checks that values stay in their stage or go to a later one.
     fn check_flow(&self, findings: &mut Findings) {
         for tensor in &self.graph.tensors {
             let Some((from, producer)) = self.stage[tensor.from].zip(self.graph.nodes[tensor.from].task()) else {
@@ -152,7 +154,7 @@ impl Pipeline<'_> {
                 let Some((stage, reader)) = self.stage[to].zip(self.graph.nodes[to].task()) else { continue };
                 if stage < from {
                     let message = format!(
-                        "{} is in stage {stage}, but reads what {} computes in stage {from}: values only go to later \
+                        "{} is in stage {stage}, but reads the result of {} in stage {from}: values only go to later \
                          stages",
                         describe(reader.operation),
                         describe(producer.operation)
@@ -163,13 +165,13 @@ impl Pipeline<'_> {
         }
     }
 
-    /// Several inputs are under way at once: a device holds all that its tasks touch.
+    /// Checks memory. Several inputs are in flight at once, so a device holds all operands and results of its tasks.
     fn check_memory(&self, findings: &mut Findings) {
         let weights = |device: usize| {
             let own = self.graph.tasks().filter(|(node, _)| self.run(*node).device == device);
             held_weights(self.machine, device, own.map(|(_, task)| task.weight))
         };
-        let mut held: Vec<f64> = (0..self.machine.devices.len()).map(weights).collect();
+        let mut held: Vec<Bytes> = (0..self.machine.devices.len()).map(weights).collect();
         let mut largest = vec![None; self.machine.devices.len()];
         for (node, task) in self.graph.tasks() {
             let device = self.run(node).device;
@@ -179,7 +181,7 @@ impl Pipeline<'_> {
                 largest[device] = Some((own, task));
             }
         }
-        // The model's inputs and outputs wait on the host.
+        // The model's inputs and outputs are held on the host.
         for tensor in &self.graph.tensors {
             let is_input = self.graph.nodes[tensor.from].task().is_none();
             let outputs = tensor.to.iter().filter(|&&to| self.graph.nodes[to].task().is_none()).count();
@@ -189,7 +191,7 @@ impl Pipeline<'_> {
             let memory = self.machine.devices[device].memory;
             if let Some((most, task)) = largest[device].filter(|_| exceeds(held, memory)) {
                 let message = format!(
-                    "{} needs {}, most of it, {}, for '{}', has {}: {} short, so let less run there",
+                    "{} needs {}, most of it, {}, for '{}', has {}: {} short; move tasks to another device",
                     self.machine.label(device),
                     human_bytes(held),
                     human_bytes(most),
@@ -202,15 +204,15 @@ impl Pipeline<'_> {
         }
     }
 
-    /// A device takes the work of all its tasks; each tensor that it gets, once; each that it hands on, once, as long as
-    /// the longest way takes. With overlap, devices and links each take their own. Where transfers hinder each other, a bus
-    /// takes all that go over it, whether one after the other or side by side.
+    /// Returns the bottleneck. A device takes the time of all its tasks, of each tensor that it receives, and of each
+    /// that it sends, once, as the longest of its transfers. With overlap, devices and links count separately. Under
+    /// contention, a bus takes the sum of its transfers, exclusive or shared.
     fn bottleneck(&self, findings: &mut Findings) -> Micros {
         let mut work: BTreeMap<usize, Micros> = BTreeMap::new();
         for run in &self.runs.all {
             *work.entry(run.device).or_default() += run.end - run.start;
         }
-        let mut moving: BTreeMap<usize, Micros> = BTreeMap::new();
+        let mut transfer_time: BTreeMap<usize, Micros> = BTreeMap::new();
         let mut links: BTreeMap<(usize, usize), Micros> = BTreeMap::new();
         let mut buses: BTreeMap<&str, Micros> = BTreeMap::new();
         for tensor in &self.graph.tensors {
@@ -219,7 +221,7 @@ impl Pipeline<'_> {
             for &to in tensor.to.iter().filter(|&&to| self.run(to).device != home) {
                 elsewhere.entry(self.run(to).device).or_insert(to);
             }
-            let mut longest: Micros = 0.0;
+            let mut longest = Micros::ZERO;
             for (device, reader) in elsewhere {
                 let Some(takes) = self.machine.transfer(home, device, tensor.bytes) else {
                     let (from, to) = (self.run(tensor.from), self.run(reader));
@@ -227,19 +229,19 @@ impl Pipeline<'_> {
                     continue;
                 };
                 longest = longest.max(takes);
-                *moving.entry(device).or_default() += takes;
+                *transfer_time.entry(device).or_default() += takes;
                 *links.entry((home, device)).or_default() += takes;
                 if let Some(bus) = self.machine.bus(home, device) {
                     *buses.entry(bus).or_default() += takes;
                 }
             }
-            *moving.entry(home).or_default() += longest;
+            *transfer_time.entry(home).or_default() += longest;
         }
-        let of = |device: &usize| moving.get(device).copied().unwrap_or(0.0);
-        let busiest = buses.into_values().fold(0.0, f64::max);
+        let of = |device: &usize| transfer_time.get(device).copied().unwrap_or_default();
+        let busiest = buses.into_values().fold(Micros::ZERO, Micros::max);
         match self.certificate.pipeline_cost {
-            PipelineCost::Serial => work.iter().map(|(device, work)| work + of(device)).fold(busiest, f64::max),
-            PipelineCost::Overlap => work.into_values().chain(links.into_values()).fold(busiest, f64::max),
+            PipelineCost::Serial => work.iter().map(|(device, work)| *work + of(device)).fold(busiest, Micros::max),
+            PipelineCost::Overlap => work.into_values().chain(links.into_values()).fold(busiest, Micros::max),
         }
     }
 }

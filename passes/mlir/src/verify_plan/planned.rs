@@ -1,4 +1,4 @@
-//! Plans as `divi-partition` writes them: every task says where and when it runs.
+//! Verifies plans that `divi-partition` has written: every task has its device and start.
 
 use super::{
     Findings,
@@ -34,7 +34,7 @@ pub(super) fn verify(
     let is_proven = certificate.is_bound_proven(findings);
     let is_edited = is_moved || !is_proven;
     if is_edited && machine.is_cold {
-        let message = "was edited since it was planned, and parameters are copied to where they were needed then: run \
+        let message = "was edited after planning, and its copies of parameters are for the old placement: run \
                        divi-partition again";
         findings.add(module, message);
         return Ok(());
@@ -61,7 +61,8 @@ pub(super) fn verify(
     Ok(())
 }
 
-/// The makespan of runs whose starts hold, or are found anew. Where transfers hinder each other, it is said when they are.
+/// Verifies starts, or recomputes them if the plan was edited, and returns the makespan. Under contention, transfers
+/// have stated times.
 fn schedule(
     module: Operation<'_>,
     graph: &Graph<'_>,
@@ -72,17 +73,17 @@ fn schedule(
     findings: &mut Findings,
 ) -> Micros {
     let mut buses = Buses::new(machine);
-    let mut handed = flow::handed(graph, &runs, machine, findings);
-    moves.iter().for_each(|moves| moves.apply(&runs, &mut handed));
+    let mut dependences = flow::dependences(graph, &runs, machine, findings);
+    moves.iter().for_each(|moves| moves.apply(&runs, &mut dependences));
     if is_edited && moves.is_some() {
-        flow::settle_outputs(graph, &mut runs, &handed);
-        edited::retime_on_buses(graph, &mut runs, &mut handed, machine);
+        flow::settle_outputs(graph, &mut runs, &dependences);
+        edited::retime_on_buses(graph, &mut runs, &mut dependences, machine);
     } else if is_edited {
-        edited::retime(graph, &mut runs, &handed, machine.devices.len());
+        edited::retime(graph, &mut runs, &dependences, machine.devices.len());
     } else {
-        moves.iter().for_each(|moves| moves.check(graph, &runs, &handed, machine, &mut buses, findings));
-        flow::settle_outputs(graph, &mut runs, &handed);
-        flow::check_arrivals(graph, &runs, &handed, machine, findings);
+        moves.iter().for_each(|moves| moves.check(graph, &runs, &dependences, machine, &mut buses, findings));
+        flow::settle_outputs(graph, &mut runs, &dependences);
+        flow::check_arrivals(graph, &runs, &dependences, machine, findings);
         flow::check_overlaps(graph, &runs, machine, findings);
     }
     let work: Vec<_> = runs
@@ -93,19 +94,19 @@ fn schedule(
             Some(memory::Work { task, device: run.device, start: run.start })
         })
         .collect();
-    let mut lives = memory::lives(graph, &runs, &handed);
+    let mut live_ranges = memory::live_ranges(graph, &runs, &dependences);
     for run in &runs.all {
         if let Some(task) = graph.nodes[run.node].task() {
             let placed = Placed { task, device: run.device, start: run.start, end: run.end };
-            copies::check(&placed, machine, &mut buses, &mut lives, findings);
+            copies::check(&placed, machine, &mut buses, &mut live_ranges, findings);
         }
     }
     buses.check(findings);
-    memory::check(&lives, &work, machine, module, findings);
+    memory::check(&live_ranges, &work, machine, module, findings);
     runs.makespan()
 }
 
-/// The bottleneck of a pipeline; `None` where a task has no stage.
+/// Verifies a pipeline and returns its bottleneck; `None` if a task has no stage.
 fn pipeline(
     module: Operation<'_>,
     graph: &Graph<'_>,

@@ -1,4 +1,4 @@
-//! What runs when and where, as the tasks of a function say.
+//! Reads devices and times of a function's tasks.
 
 use super::{
     Findings,
@@ -12,7 +12,7 @@ use divi_dialect::{Operation, attr};
 use divi_planner::units::Micros;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A node on a device, for some of the queued inputs.
+/// Run of a node on a device, for some of the queued inputs.
 pub(super) struct Run {
     pub(super) node: usize,
     pub(super) device: usize,
@@ -22,14 +22,15 @@ pub(super) struct Run {
     pub(super) end: Micros,
 }
 
+/// Runs of all nodes.
 pub(super) struct Runs {
     pub(super) all: Vec<Run>,
-    /// Of each node, which of them.
+    /// Indices of each node's runs.
     pub(super) of_node: Vec<Vec<usize>>,
 }
 
 impl Runs {
-    /// `None` where a task's decision is missing, so that there is no more to say.
+    /// Reads the decisions of all tasks; `None` if one is missing, so that nothing more can be checked.
     pub(super) fn of(
         graph: &Graph<'_>,
         machine: &Machine,
@@ -40,8 +41,10 @@ impl Runs {
         let mut is_complete = true;
         for (node, kind) in graph.nodes.iter().enumerate() {
             let decisions = match kind {
-                // Inputs wait on the host; when outputs are there follows from all else.
-                Node::Input | Node::Output => Some(vec![(machine.host, (0..certificate.inputs).collect(), 0.0)]),
+                // Inputs are on the host from the start; the times of outputs are computed later.
+                Node::Input | Node::Output => {
+                    Some(vec![(machine.host, (0..certificate.inputs).collect(), Micros::ZERO)])
+                }
                 Node::Task(task) if certificate.objective == Objective::Batch => {
                     batches(task, machine, certificate.inputs, findings)
                 }
@@ -49,7 +52,7 @@ impl Runs {
             };
             is_complete &= decisions.is_some();
             for (device, inputs, start) in decisions.unwrap_or_default() {
-                let time = kind.task().map_or(0.0, |task| task.time(machine, device, inputs.len(), findings));
+                let time = kind.task().map_or(Micros::ZERO, |task| task.time(machine, device, inputs.len(), findings));
                 runs.of_node[node].push(runs.all.len());
                 runs.all.push(Run { node, device, inputs, start, end: start + time });
             }
@@ -57,22 +60,19 @@ impl Runs {
         is_complete.then_some(runs)
     }
 
-    /// When everything has run, and the outputs are where they belong.
+    /// Returns the time at which all tasks have run and all outputs are on the host.
     pub(super) fn makespan(&self) -> Micros {
-        self.all.iter().map(|run| run.end).fold(0.0, f64::max)
+        self.all.iter().map(|run| run.end).fold(Micros::ZERO, Micros::max)
     }
 }
 
-/// The device and the start of a task for one input.
+/// Returns device and start of a task for one input.
 pub(super) fn place(task: Operation<'_>, machine: &Machine, findings: &mut Findings) -> Option<(usize, Micros)> {
     let device = task.get(attr::DEVICE).and_then(|name| machine.find(name));
-    let start = task.get(attr::START);
+    let start = task.get(attr::START).map(Micros);
     match (device, start) {
-        (Some(device), Some(start)) if start.is_finite() => Some((device, start)),
-        (Some(_), Some(_)) => {
-            findings.add(task, &format!("{} starts at a time that is not finite", describe(task)));
-            None
-        }
+        // The dialect's verifier rejects starts that are negative or not finite.
+        (Some(device), Some(start)) => Some((device, start)),
         (None, _) => {
             let message = format!("{} has no divi.device: give it one, or run divi-partition", describe(task));
             findings.add(task, &message);
@@ -85,7 +85,7 @@ pub(super) fn place(task: Operation<'_>, machine: &Machine, findings: &mut Findi
     }
 }
 
-/// Device, inputs and start of each batch. Every queued input is in one, and a device has one at most.
+/// Returns device, inputs and start of each batch. Every queued input is in one, and a device has at most one.
 fn batches(
     task: &Task<'_>,
     machine: &Machine,
@@ -111,7 +111,7 @@ fn batches(
             }
             taken.insert(input);
         }
-        decisions.push((device, batch.inputs(), batch.start()));
+        decisions.push((device, batch.inputs(), Micros(batch.start())));
     }
     let missing: Vec<i64> = (0..queued).filter(|input| !taken.contains(input)).collect();
     match missing[..] {
@@ -125,7 +125,7 @@ fn batches(
     Some(decisions)
 }
 
-/// Tasks of a group share a device, for each input.
+/// Checks that the tasks of a group share a device, for each input.
 pub(super) fn check_groups<'a>(
     placed: impl Iterator<Item = (&'a Task<'a>, usize, &'a [i64])>,
     machine: &Machine,

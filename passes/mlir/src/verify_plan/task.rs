@@ -1,33 +1,34 @@
-//! A task, what it costs, and where it may run.
+//! Tasks with their costs and constraints.
 
-use super::{Findings, machine::Machine};
+use super::{Findings, machine::Machine, size};
 use crate::{
-    ir::{describe, value_bytes},
+    ir::describe,
     tasks::{exclusions, groups_of, is_constant_value, is_weight, moves_of, pin, reads, task_name},
 };
 use divi_dialect::{BatchCost, MoveAttribute, Operation, Value, attr};
 use divi_planner::units::{Bytes, Micros};
 
+/// Task with its costs and constraints.
 pub(super) struct Task<'m> {
     pub(super) operation: Operation<'m>,
     pub(super) weight: Bytes,
-    /// What it reads of its weights.
+    /// Bytes of its weights that it reads.
     read_weight: Bytes,
-    /// What it reads that is computed, for one input.
+    /// Bytes of computed operands, for one input.
     pub(super) input: Bytes,
     pub(super) scratch: Bytes,
     costs: Vec<BatchCost>,
     pin: Option<String>,
     excluded: Vec<String>,
-    /// The groups that it shares a device with.
+    /// Co-location groups.
     pub(super) groups: Vec<String>,
-    /// The device that has its parameters from an earlier run.
+    /// Device that holds its parameters from an earlier run.
     resident: Option<String>,
-    /// When its parameters go from one device to another.
+    /// Copies of its parameters between devices.
     pub(super) copies: Vec<Copy>,
 }
 
-/// Parameters on their way, from where and to where.
+/// Copy of parameters between two devices.
 pub(super) struct Copy {
     pub(super) from: String,
     pub(super) to: String,
@@ -36,15 +37,15 @@ pub(super) struct Copy {
 }
 
 impl<'m> Task<'m> {
-    /// Constraints of what is in a cluster are those of the cluster.
+    /// Reads a task. Constraints of operators in a cluster apply to the cluster.
     pub(super) fn of(operation: Operation<'m>, findings: &mut Findings) -> Self {
         let cost = operation.get(attr::COST);
         if cost.is_none() {
-            findings.add(operation, &format!("{} has no divi.cost: what it takes is not known", describe(operation)));
+            findings.add(operation, &format!("{} has no divi.cost: its time is unknown", describe(operation)));
         }
         let values = reads(operation);
-        let sum = |values: &mut dyn Iterator<Item = &Value<'_>>| values.map(|&value| value_bytes(value) as f64).sum();
-        let stated = |key| operation.get(key).map(|bytes: i64| bytes as f64);
+        let sum = |values: &mut dyn Iterator<Item = &Value<'_>>| values.map(|&value| size(value)).sum();
+        let stated = |key| operation.get(key).map(|bytes: i64| Bytes(bytes as f64));
         let pinned = pin(operation);
         if pinned.is_err() {
             findings.said();
@@ -57,7 +58,7 @@ impl<'m> Task<'m> {
             read_weight: stated(attr::READ_WEIGHT_BYTES).map_or(weight, |read| read.min(weight)),
             input: stated(attr::INPUT_BYTES)
                 .unwrap_or_else(|| sum(&mut values.iter().filter(|&&value| !is_constant_value(value)))),
-            scratch: stated(attr::SCRATCH_BYTES).unwrap_or(0.0),
+            scratch: stated(attr::SCRATCH_BYTES).unwrap_or_default(),
             costs: cost.map(|cost| cost.entries()).unwrap_or_default(),
             pin: pinned.ok().flatten().map(str::to_owned),
             excluded: exclusions(operation).into_iter().map(str::to_owned).collect(),
@@ -67,15 +68,15 @@ impl<'m> Task<'m> {
         }
     }
 
-    /// An operator that costs nothing and may run anywhere.
+    /// Creates a task that costs nothing and may run on any device.
     pub(super) fn free(operation: Operation<'m>) -> Self {
         let none = vec![];
         Self {
             operation,
-            weight: 0.0,
-            read_weight: 0.0,
-            input: 0.0,
-            scratch: 0.0,
+            weight: Bytes::ZERO,
+            read_weight: Bytes::ZERO,
+            input: Bytes::ZERO,
+            scratch: Bytes::ZERO,
             costs: vec![],
             pin: None,
             excluded: none.clone(),
@@ -85,20 +86,20 @@ impl<'m> Task<'m> {
         }
     }
 
-    /// Returns true if a device has its parameters from the start, or it has none.
+    /// Returns true if a device has the task's parameters from the start, or the task has none.
     pub(super) fn is_there(&self, machine: &Machine, device: usize) -> bool {
         let is_kept = self.resident.as_ref().is_some_and(|resident| *resident == machine.devices[device].name);
-        !machine.is_cold || self.weight == 0.0 || device == machine.host || is_kept
+        !machine.is_cold || self.weight == Bytes::ZERO || device == machine.host || is_kept
     }
 
-    /// Returns true if it reads its parameters in the host's memory, as they are not copied to where it runs.
+    /// Returns true if the task reads its parameters from the host's memory, as they are not copied to its device.
     pub(super) fn reads_directly(&self, machine: &Machine, device: usize) -> bool {
         let is_copied = self.copies.iter().any(|copy| copy.to == machine.devices[device].name);
         !is_copied && !self.is_there(machine, device)
     }
 
-    /// What it takes with its parameters in the host's memory: as long as what it reads of them takes over the link, if that is
-    /// longer.
+    /// Returns the time of the task with its parameters in the host's memory: at least that of the bytes that it reads
+    /// over the link.
     fn over_link(&self, machine: &Machine, device: usize, time: Micros, findings: &mut Findings) -> Micros {
         if !self.reads_directly(machine, device) {
             return time;
@@ -121,23 +122,23 @@ impl<'m> Task<'m> {
         task_name(self.operation)
     }
 
-    /// The bytes of all results, as the module has them.
+    /// Returns the bytes of all results, at the module's own batch size.
     pub(super) fn output(&self) -> Bytes {
-        self.operation.results().into_iter().map(|result| value_bytes(result) as f64).sum()
+        self.operation.results().into_iter().map(size).sum()
     }
 
-    /// Returns true if one input of it takes time anywhere.
+    /// Returns true if the task takes time for one input on some device.
     pub(super) fn takes_time(&self) -> bool {
         self.costs.iter().all(|cost| cost.batch != 1)
             || self.costs.iter().any(|cost| cost.batch == 1 && cost.micros > 0.0)
     }
 
-    /// What it takes for a number of inputs; 0 where it may not run there, which is said.
+    /// Returns the time of the task for a number of inputs; 0, with an error, if it must not run there.
     pub(super) fn time(&self, machine: &Machine, device: usize, inputs: usize, findings: &mut Findings) -> Micros {
         let (name, on) = (describe(self.operation), machine.label(device));
         let here = &machine.devices[device];
         if let Some(pin) = self.pin.as_ref().filter(|pin| **pin != here.name) {
-            let message = format!("{name} runs on {on}, but is pinned to @{pin}: move it there or take the pin away");
+            let message = format!("{name} runs on {on}, but is pinned to @{pin}: move it there or remove the pin");
             findings.add(self.operation, &message);
         }
         if self.excluded.contains(&here.name) {
@@ -145,8 +146,8 @@ impl<'m> Task<'m> {
             findings.add(self.operation, &message);
         }
         if self.costs.is_empty() {
-            // It has been said that nothing is known.
-            return 0.0;
+            // The missing cost has been reported.
+            return Micros::ZERO;
         }
         let own: Vec<&BatchCost> = self.costs.iter().filter(|cost| cost.device == here.name).collect();
         if own.is_empty() {
@@ -155,7 +156,7 @@ impl<'m> Task<'m> {
             let others = others.join(", ");
             findings
                 .add(self.operation, &format!("{name} runs on {on}, which does not support it: move it to {others}"));
-            return 0.0;
+            return Micros::ZERO;
         }
         let sizes = |sizes: Vec<i64>| sizes.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
         if !here.batch_sizes.contains(&(inputs as i64)) {
@@ -164,14 +165,14 @@ impl<'m> Task<'m> {
             findings.add(self.operation, &message);
         }
         match own.iter().find(|cost| cost.batch == inputs as i64) {
-            Some(cost) => self.over_link(machine, device, cost.micros, findings),
+            Some(cost) => self.over_link(machine, device, Micros(cost.micros), findings),
             None => {
                 let known = sizes(own.iter().map(|cost| cost.batch).collect());
                 let message = format!(
                     "{name} runs for {inputs} at once on {on}, but its divi.cost there is for batches of {known}"
                 );
                 findings.add(self.operation, &message);
-                0.0
+                Micros::ZERO
             }
         }
     }
@@ -181,8 +182,8 @@ fn copies(operation: Operation<'_>) -> Vec<Copy> {
     let copy = |copy: MoveAttribute<'_>| Copy {
         from: copy.from().to_owned(),
         to: copy.to().to_owned(),
-        start: copy.start(),
-        end: copy.end(),
+        start: Micros(copy.start()),
+        end: Micros(copy.end()),
     };
     moves_of(operation, attr::COPIES).into_iter().map(copy).collect()
 }

@@ -1,9 +1,9 @@
-//! The planner has a verifier, too, of problems and plans: both must say the same of plans of random graphs, good and bad.
+//! Compares this verifier with the planner's: both must agree on plans of random graphs, valid and invalid.
 
 use super::verify_plan;
 use crate::new_context;
 use crate::{
-    cost::Posed,
+    cost::ModuleProblem,
     partition::{Options, partition, planned_inputs, read_plan},
 };
 use divi_dialect::{Operation, attr};
@@ -13,7 +13,8 @@ use std::{cell::RefCell, fmt::Write, rc::Rc};
 
 const DEVICES: [&str; 3] = ["cpu0", "gpu0", "gpu1"];
 
-/// A function of random tasks on three devices, the first of them the host; the last two have no link to each other.
+/// Returns a function of random tasks on three devices, the first of them the host; the last two have no link to each
+/// other.
 fn graph(random: &mut Random) -> String {
     let mut text = String::new();
     for device in DEVICES {
@@ -58,17 +59,17 @@ fn graph(random: &mut Random) -> String {
     text + &format!("return {last}, {before} : tensor<1x64xf32>, tensor<1x64xf32>\n}}\n")
 }
 
-/// What is said while `body` runs, a line each.
-fn heard<T>(context: &Context, body: impl FnOnce() -> T) -> (T, Vec<String>) {
-    let said = Rc::new(RefCell::new(vec![]));
-    let sink = said.clone();
+/// Runs `body` and returns its diagnostics.
+fn diagnosed<T>(context: &Context, body: impl FnOnce() -> T) -> (T, Vec<String>) {
+    let diagnostics = Rc::new(RefCell::new(vec![]));
+    let sink = diagnostics.clone();
     let handler = context.attach_diagnostic_handler(move |diagnostic| {
         sink.borrow_mut().push(diagnostic.to_string());
         true
     });
     let value = body();
     context.detach_diagnostic_handler(handler);
-    (value, said.take())
+    (value, diagnostics.take())
 }
 
 fn between<'a>(text: &'a str, from: &str, to: &str) -> Option<&'a str> {
@@ -76,8 +77,8 @@ fn between<'a>(text: &'a str, from: &str, to: &str) -> Option<&'a str> {
     Some(&rest[..rest.find(to)?])
 }
 
-/// A plan with something changed: a device, a start, when a tensor moves, or how much there is room for. Neither marks nor constraints of the
-/// decisions are left that would tell.
+/// Changes something in a plan: a device, a start, the time of a transfer, or the memory of a device. Removes the
+/// fingerprints that would reveal the change.
 fn changed(random: &mut Random, planned: &str) -> String {
     let mut lines: Vec<String> = planned.lines().map(str::to_owned).collect();
     for mark in ["decisions", "model", "problem"] {
@@ -133,10 +134,10 @@ fn changed(random: &mut Random, planned: &str) -> String {
 }
 
 #[test]
-fn the_planner_agrees() {
+fn both_verifiers_agree() {
     let context = new_context();
-    let (mut held, mut failed) = (0, 0);
-    // The same of cold starts.
+    let (mut valid, mut invalid) = (0, 0);
+    // The same counts for cold starts.
     let mut cold = (0, 0);
     for seed in 0..600 {
         let mut random = Random::new(seed);
@@ -156,29 +157,31 @@ fn the_planner_agrees() {
                 options.planner.limit = Some(Limit::Iterations(10));
             }
         }
-        let (planned, _) = heard(&context, || partition((&module).into(), &options, None));
+        let (planned, _) = diagnosed(&context, || partition((&module).into(), &options, None));
         if planned.is_err() {
             continue;
         }
         let text = changed(&mut random, &module.as_operation().to_string());
-        let (Some(module), _) = heard(&context, || Module::parse(&context, &text)) else { continue };
+        let (Some(module), _) = diagnosed(&context, || Module::parse(&context, &text)) else { continue };
         let parsed = Operation::from(&module);
-        let (judged, said) = heard(&context, || verify_plan(parsed));
-        // What a changed plan is worth does not agree with what it said before; and plans of the planner have no starts in
+        let (verified, diagnostics) = diagnosed(&context, || verify_plan(parsed));
+        // The certificate of a changed plan does not match its value; and plans of the planner have no starts within
         // stages.
         let only_here = ["has a divi.plan whose", " of its stage, but "];
         let findings: Vec<&String> =
-            said.iter().filter(|message| !only_here.iter().any(|part| message.contains(part))).collect();
-        assert_eq!(judged.is_err(), !said.is_empty());
-        let (reference, _) = heard(&context, || {
-            let posed = Posed::by(parsed, planned_inputs(parsed).expect("has a plan")).expect("poses a problem");
-            let plan = read_plan(parsed, &posed)?;
+            diagnostics.iter().filter(|message| !only_here.iter().any(|part| message.contains(part))).collect();
+        assert_eq!(verified.is_err(), !diagnostics.is_empty());
+        let (reference, _) = diagnosed(&context, || {
+            let module_problem =
+                ModuleProblem::build(parsed, planned_inputs(parsed).expect("has a plan")).expect("poses a problem");
+            let plan = read_plan(parsed, &module_problem)?;
             Ok::<_, crate::Failure>(
-                verify_under(&posed.problem, &plan, &Terms::stated_by(&plan)).map_err(|error| error.to_string()),
+                verify_under(&module_problem.problem, &plan, &Terms::stated_by(&plan))
+                    .map_err(|error| error.to_string()),
             )
         });
-        // The planner lets an output wait until the host has nothing to do, though it takes no time: that is put right when
-        // stages are made. The value of a pipeline is read, not found.
+        // The planner's outputs wait until the host is idle, although they take no time, which outlining corrects. The
+        // value of a pipeline is read from the certificate.
         let only_there = ["(output 0): starts", "(output 1): starts", "value: ", "bottleneck: ", "gap: ", "bound: "];
         let reference = match reference {
             Ok(Err(message))
@@ -194,14 +197,14 @@ fn the_planner_agrees() {
         };
         assert_eq!(reference.is_ok(), findings.is_empty(), "seed {seed}: {reference:?} and {findings:?} of\n{text}");
         if reference.is_ok() {
-            held += 1
+            valid += 1
         } else {
-            failed += 1
+            invalid += 1
         }
         if options.cold {
             if reference.is_ok() { cold.0 += 1 } else { cold.1 += 1 }
         }
     }
-    assert!(held > 100 && failed > 100, "{held} hold, {failed} do not");
+    assert!(valid > 100 && invalid > 100, "{valid} valid, {invalid} invalid");
     assert!(cold.0 > 20 && cold.1 > 20, "{cold:?}");
 }

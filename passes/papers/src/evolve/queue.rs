@@ -1,4 +1,4 @@
-//! The (1+1) evolutionary algorithm on the cuts of a queue, in the order of its start.
+//! (1+1) evolutionary algorithm for a queue of inputs: mutates the batches; the task order is that of the start schedule.
 
 use divi_planner::Instance;
 use divi_planner::plan::{self, Batch};
@@ -12,7 +12,7 @@ use divi_planner::units::Micros;
 
 use super::gap;
 
-/// Improves a schedule of a queue. None where it cannot be searched.
+/// Improves a schedule of a queue. Returns `None` if the instance does not fit the search model.
 pub(super) fn batch(instance: &Instance, start: &[Batch], allowance: &Allowance) -> Option<plan::Schedule> {
     let model = Model::new(instance)?;
     let start = model.choice(instance, start)?;
@@ -20,7 +20,7 @@ pub(super) fn batch(instance: &Instance, start: &[Batch], allowance: &Allowance)
     Some(Schedule::new(&model, best).into_plan(&model))
 }
 
-/// One chain: the best value, and the choice that has it.
+/// Runs one chain; returns its best value and the choice that attains it.
 fn run(
     instance: &Instance,
     model: &Model,

@@ -1,4 +1,4 @@
-//! Chains of layers on a network of equal machines, with the three boundaries of the edge paper where they are asked for.
+//! Chains of layers on a network of equal machines, with the three boundary ratios of the edge paper as parameters.
 
 use std::collections::BTreeMap;
 
@@ -8,39 +8,43 @@ use super::in_range;
 use divi_planner::error::Error;
 use divi_planner::problem::{Device, EdgeNetwork, Node, Problem};
 use divi_planner::random::Random;
-use divi_planner::units::short_number;
+use divi_planner::units::{Bytes, BytesPerMicro, Micros, short_number};
 
 const MOST_LAYERS: usize = 100_000;
 const MOST_MACHINES: usize = 256;
-/// The work of all layers, in operations.
+/// Work of all layers, in operations.
 const WORK: f64 = 1e10;
-/// How far single layers are from the average.
+/// Spread of the layers' work around the average.
 const SPREAD: f64 = 0.6;
-/// Faster or slower is no machine or link.
+/// Accepted range of machine and link speeds.
 const SPEEDS: (f64, f64) = (1e-3, 1e9);
 const RATIOS: (f64, f64) = (1e-9, 1e3);
 
-/// What chain to make, and what network.
+/// Parameters of a chain and its network.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chain {
+    /// Number of layers.
     pub layers: usize,
+    /// Number of machines.
     pub machines: usize,
-    /// How often the machine may change.
+    /// Maximum number of cuts.
     pub splits: usize,
-    /// What a machine does in a microsecond.
+    /// Speed of a machine, in operations per microsecond.
     pub rate: f64,
-    /// What a link moves in a microsecond, in bytes.
+    /// Bandwidth of a link, in bytes per microsecond.
     pub link: f64,
-    /// Ratios of link speed to machine speed: from where on partitioning helps, from where on links help no more, and from
-    /// where on they rule out nothing.
+    /// Ratio of link speed to machine speed above which partitioning helps.
     pub improvement: f64,
+    /// Ratio above which faster links do not improve the optimum.
     pub optimal: f64,
+    /// Ratio above which links exclude no placement.
     pub complexity: f64,
+    /// Seed of the random number generator.
     pub seed: u64,
 }
 
 impl Default for Chain {
-    /// The paper's model on its network.
+    /// The paper's model and network.
     fn default() -> Self {
         Self {
             layers: 49,
@@ -56,12 +60,12 @@ impl Default for Chain {
     }
 }
 
-/// Makes the chain.
+/// Generates the chain.
 ///
-/// With fast links, the best is to cut the chain into as many parts as there may be; each cut has a few places where it may
-/// be, and only there do all parts take no longer than the longest must. Values that cross there are as large as the second
-/// boundary says. Elsewhere is the smallest value, which is the first boundary; and the largest ones, of which several can
-/// go over the same link: the third.
+/// With fast links, the optimum cuts the chain into the maximum number of parts. Only a few positions of each cut keep
+/// every part within the optimal bottleneck; the values there have the size that the `optimal` ratio implies. The
+/// smallest value sets the `improvement` ratio. The largest values, several of which can share a link, set the
+/// `complexity` ratio.
 pub fn chain(options: &Chain) -> Result<Problem, Error> {
     check(options)?;
     let Chain { layers, machines, splits, .. } = *options;
@@ -76,7 +80,7 @@ pub fn chain(options: &Chain) -> Result<Problem, Error> {
         Error::Unsupported(message)
     };
     let (part, cuts) = cut(&flops, parts).ok_or_else(uneven)?;
-    // Of one split point less than there may be, every other one sends something over the same link.
+    // With one split fewer than the maximum, at most every other cut sends over the same link.
     let largest_count = (splits - 1).div_ceil(2).max(1);
     let (smallest, crossing) = ((options.improvement * total).round(), (options.optimal * part).round());
     let largest = (options.complexity * part / largest_count as f64).round();
@@ -91,11 +95,11 @@ pub fn chain(options: &Chain) -> Result<Problem, Error> {
     let elsewhere: Vec<usize> = (0..layers - 1).filter(|place| !cuts[*place]).collect();
     let mut bytes = vec![crossing; layers - 1];
     for &place in &elsewhere {
-        // Most are about as small as the smallest: most layers of a network are deep ones.
+        // Skewed towards small sizes: most layers of a network are deep ones.
         let share = random.unit();
         bytes[place] = (smallest + (largest - smallest) * share * share * (1.0 + share) / 2.0).round();
     }
-    // The largest values come first, as those of images do; the smallest is where it is of most use.
+    // The largest values come first, as activations of image networks do; the smallest is nearest to the middle.
     let mut large: Vec<usize> = Vec::new();
     for &place in &elsewhere {
         if large.len() < largest_count && large.last().is_none_or(|last| place > last + 1) {
@@ -113,7 +117,7 @@ pub fn chain(options: &Chain) -> Result<Problem, Error> {
     bytes[middle] = smallest;
     large.iter().for_each(|place| bytes[*place] = largest);
 
-    let mut problem = network(options, &flops, bytes);
+    let mut problem = network(options, &flops, bytes.into_iter().map(Bytes).collect());
     problem.name = format!("chain_L{layers}_N{machines}_S{splits}_s{}", options.seed);
     problem.meta = Some(json!({"gen": "chain", "seed": options.seed, "improvement": options.improvement,
         "optimal": options.optimal, "complexity": options.complexity}));
@@ -123,7 +127,7 @@ pub fn chain(options: &Chain) -> Result<Problem, Error> {
 fn check(options: &Chain) -> Result<(), Error> {
     in_range("layers", options.layers, 2, MOST_LAYERS)?;
     in_range("machines", options.machines, 2, MOST_MACHINES)?;
-    // With more runs than machines, a machine may have several, and parts are more even than the longest.
+    // With more parts than machines, a machine runs several parts, and the bottleneck is not the longest part.
     in_range("splits", options.splits, 1, options.machines - 1)?;
     let numbers = [
         ("rate", options.rate, SPEEDS),
@@ -141,17 +145,17 @@ fn check(options: &Chain) -> Result<(), Error> {
     }
 }
 
-/// Whole numbers, so that sums are exact.
+/// Draws the work of each layer; integers, so that sums are exact.
 fn flops(layers: usize, random: &mut Random) -> Vec<f64> {
     let shares: Vec<f64> = (0..layers).map(|_| random.factor(SPREAD)).collect();
     let all: f64 = shares.iter().sum();
     shares.iter().map(|share| (share / all * WORK).round().max(1.0)).collect()
 }
 
-/// The least that the longest of so many parts takes, and whether the chain may be cut behind each layer then. None where fewer
-/// parts would do as well.
+/// Returns the minimal bottleneck of a partition into `parts` contiguous parts, and for each layer whether such a
+/// partition may cut behind it. `None` if fewer parts attain the same bottleneck.
 fn cut(flops: &[f64], parts: usize) -> Option<(f64, Vec<bool>)> {
-    // As much as goes into each part: where the parts end.
+    // Fills each part greedily up to `most`; returns the ends of all parts but the last.
     let ends = |flops: &mut dyn Iterator<Item = f64>, most: f64| -> Vec<usize> {
         let (mut ends, mut sum) = (Vec::new(), 0.0);
         for (layer, work) in flops.enumerate() {
@@ -182,23 +186,23 @@ fn cut(flops: &[f64], parts: usize) -> Option<(f64, Vec<bool>)> {
     Some((high, cuts))
 }
 
-/// The chain's problem: devices are the machines of the view.
-fn network(options: &Chain, flops: &[f64], bytes: Vec<f64>) -> Problem {
+/// Builds the problem with its edge-network view; its devices are the machines of that view.
+fn network(options: &Chain, flops: &[f64], bytes: Vec<Bytes>) -> Problem {
     let Chain { layers, machines, splits, rate, link, .. } = *options;
     let device = |id: usize| Device { id, name: format!("machine{id}"), memory: None, batch_sizes: vec![1] };
-    let link = |from: usize, to: usize| (from != to).then_some(link);
-    let bandwidth: Vec<Vec<Option<f64>>> =
+    let link = |from: usize, to: usize| (from != to).then_some(BytesPerMicro(link));
+    let bandwidth: Vec<Vec<Option<BytesPerMicro>>> =
         (0..machines).map(|from| (0..machines).map(|to| link(from, to)).collect()).collect();
     let mut problem = Problem::new("chain", (0..machines).map(device).collect(), bandwidth.clone());
     problem.nodes = (0..layers)
         .map(|id| Node {
             id,
             name: Some(format!("layer{id}")),
-            time: BTreeMap::from([(1, vec![Some(flops[id] / rate); machines])]),
-            weight: 0.0,
-            input: if id > 0 { bytes[id - 1] } else { 0.0 },
-            output: Some(bytes.get(id).copied().unwrap_or(0.0)),
-            scratch: 0.0,
+            time: BTreeMap::from([(1, vec![Some(Micros(flops[id] / rate)); machines])]),
+            weight: Bytes::ZERO,
+            input: if id > 0 { bytes[id - 1] } else { Bytes::ZERO },
+            output: Some(bytes.get(id).copied().unwrap_or_default()),
+            scratch: Bytes::ZERO,
             pin: None,
             module: None,
         })

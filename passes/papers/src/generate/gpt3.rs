@@ -1,9 +1,9 @@
-//! GPT-3 on nodes of GPUs: the case study of DiviML's section VI.
+//! GPT-3 on nodes of GPUs: the case study of DiviML, section VI.
 //!
-//! The network is that of its publication: 96 blocks of width 12288, 50257 words, 2048 places, 175 thousand million
-//! parameters, here as half-precision numbers. A block is five tasks, each with what is computed together anyway:
+//! The network is that of its publication: 96 blocks of width 12288, a vocabulary of 50257, a context of 2048 tokens, 175
+//! billion parameters, here in half precision. A block is five tasks:
 //!
-//! | task | parameters | operations a token | reads, writes (in widths a token) |
+//! | task | parameters | operations per token | reads, writes (in widths per token) |
 //! |---|---|---|---|
 //! | qkv (norm, three products) | 3 d² | 6 d² | 1, 3 |
 //! | attention (scores, softmax, sum) | – | 4 d · tokens | 3, 1 |
@@ -11,13 +11,13 @@
 //! | up (norm, product, GELU) | 4 d² | 8 d² | 1, 4 |
 //! | down (product, residual) | 4 d² | 8 d² | 5, 1 |
 //!
-//! One input is a prompt of 20 tokens that goes through the network once, to its next word: the paper's "single decoding
-//! step". Times are a roofline of published peaks: a launch, and then the longer of operations by the rate of the tensor
-//! cores and bytes (all parameters once, activations for each input) by the bandwidth of the memory. Real kernels reach a
-//! share of both; as long as it is the same share, that only scales all times.
+//! One input is a prompt of 20 tokens that passes through the network once, to its next token: the paper's "single decoding
+//! step". Times are a roofline of published peaks: a launch overhead plus the maximum of operations / tensor-core rate and
+//! bytes (all parameters once, activations for each input) / memory bandwidth. Real kernels reach a fraction of both; a
+//! fraction common to all tasks only scales all times.
 //!
-//! The machine is the preset gpt3-6x4. GPT-3 takes 350 GB, a node has 192 GB: no node holds it alone, six hold it between
-//! three and four times.
+//! The machine is the preset gpt3-6x4. GPT-3 takes 350 GB and a node has 192 GB: no node holds the model alone, and six
+//! nodes hold it between three and four times.
 
 use std::collections::BTreeMap;
 
@@ -26,45 +26,48 @@ use serde_json::json;
 use super::in_range;
 use divi_planner::error::Error;
 use divi_planner::problem::{Device, MOST_INPUTS, Node, Problem};
-use divi_planner::units::{Bytes, Micros};
+use divi_planner::units::{Bytes, BytesPerMicro, Micros};
 
 const WIDTH: f64 = 12_288.0;
 const WORDS: f64 = 50_257.0;
 const PLACES: f64 = 2_048.0;
-/// Half precision.
+/// Bytes per element (half precision).
 const BYTES: f64 = 2.0;
-/// What it takes to start a task, in microseconds.
-const LAUNCH: Micros = 5.0;
-/// Bytes a microsecond, and microseconds: PCIe 4.0 x16 within a node, 100 Gbit/s between nodes.
-const INSIDE: (f64, Micros) = (32_000.0, 10.0);
-const BETWEEN: (f64, Micros) = (12_500.0, 20.0);
+/// Launch overhead of a task, in microseconds.
+const LAUNCH: Micros = Micros(5.0);
+/// Bandwidth (bytes per microsecond) and latency: PCIe 4.0 x16 within a node, 100 Gbit/s between nodes.
+const INSIDE: (BytesPerMicro, Micros) = (BytesPerMicro(32_000.0), Micros(10.0));
+const BETWEEN: (BytesPerMicro, Micros) = (BytesPerMicro(12_500.0), Micros(20.0));
 const MOST_BLOCKS: usize = 10_000;
 const MOST_MACHINES: usize = 64;
 
-/// A GPU by its data sheet.
+/// GPU parameters from the data sheet.
 struct Gpu {
     memory: Bytes,
-    /// Half-precision operations of the tensor cores and bytes of memory, in a microsecond.
+    /// Half-precision operations of the tensor cores per microsecond.
     rate: f64,
-    bandwidth: f64,
+    /// Memory bandwidth, in bytes per microsecond.
+    bandwidth: BytesPerMicro,
 }
 
-/// The A100 as a PCIe card with 80 GB, and the T4.
-const A100: Gpu = Gpu { memory: 80e9, rate: 312e6, bandwidth: 1_935_000.0 };
-const T4: Gpu = Gpu { memory: 16e9, rate: 65e6, bandwidth: 320_000.0 };
-/// What a node has.
+/// The A100 PCIe card with 80 GB, and the T4.
+const A100: Gpu = Gpu { memory: Bytes(80e9), rate: 312e6, bandwidth: BytesPerMicro(1_935_000.0) };
+const T4: Gpu = Gpu { memory: Bytes(16e9), rate: 65e6, bandwidth: BytesPerMicro(320_000.0) };
+/// GPUs of a node.
 const NODE: [Gpu; 4] = [A100, A100, T4, T4];
 
-/// What to make.
+/// Parameters of the problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gpt3 {
+    /// Number of transformer blocks.
     pub blocks: usize,
-    /// Nodes of four GPUs.
+    /// Number of nodes of four GPUs.
     pub machines: usize,
-    /// Of one input.
+    /// Tokens of one input.
     pub tokens: u32,
-    /// Queued inputs: by default one a GPU.
+    /// Number of queued inputs; by default one per GPU.
     pub inputs: u32,
+    /// Batch sizes that every device supports.
     pub batch_sizes: Vec<u32>,
 }
 
@@ -74,19 +77,19 @@ impl Default for Gpt3 {
     }
 }
 
-/// A task as the table above has it.
+/// One row of the table above.
 struct Task {
     name: String,
     parameters: f64,
     /// Bytes of parameters that one launch reads.
     fetched: Bytes,
-    /// For one input.
+    /// Operations for one input.
     operations: f64,
     input: Bytes,
     output: Bytes,
 }
 
-/// Makes the problem.
+/// Generates the problem.
 pub fn gpt3(options: &Gpt3) -> Result<Problem, Error> {
     in_range("blocks", options.blocks, 1, MOST_BLOCKS)?;
     in_range("machines", options.machines, 1, MOST_MACHINES)?;
@@ -102,13 +105,9 @@ pub fn gpt3(options: &Gpt3) -> Result<Problem, Error> {
     let devices: Vec<Device> = (0..options.machines * size).map(device).collect();
     let count = devices.len();
     let link = |from: usize, to: usize| if from / size == to / size { INSIDE } else { BETWEEN };
-    let matrix = |part: fn((f64, f64)) -> f64| -> Vec<Vec<Option<f64>>> {
-        let row = |from: usize| (0..count).map(|to| (from != to).then(|| part(link(from, to)))).collect();
-        (0..count).map(row).collect()
-    };
     let name = format!("gpt3_b{}_{}x{size}_L{}", options.blocks, options.machines, options.inputs);
-    let mut problem = Problem::new(name, devices, matrix(|link| link.0));
-    problem.link_latency = Some(matrix(|link| link.1));
+    let mut problem = Problem::new(name, devices, matrix(count, |from, to| link(from, to).0));
+    problem.link_latency = Some(matrix(count, |from, to| link(from, to).1));
     problem.machines = Some((0..options.machines).map(|node| (node * size..(node + 1) * size).collect()).collect());
     problem.inputs = options.inputs;
     problem.nodes = tasks(options).iter().enumerate().map(|(id, task)| node(options, id, task, count)).collect();
@@ -118,22 +117,22 @@ pub fn gpt3(options: &Gpt3) -> Result<Problem, Error> {
     Ok(problem)
 }
 
-/// The embedding, the blocks, and the next word's logits.
+/// Builds the tasks: the embedding, the blocks, and the logits of the next token.
 fn tasks(options: &Gpt3) -> Vec<Task> {
     let (width, tokens) = (WIDTH, f64::from(options.tokens));
-    let one = width * tokens * BYTES;
-    let logits = WORDS * BYTES;
+    let one = Bytes(width * tokens * BYTES);
+    let logits = Bytes(WORDS * BYTES);
     let task = |name: String, parameters: f64, operations: f64, (read, written): (f64, f64)| Task {
         name,
         parameters,
-        fetched: parameters * BYTES,
+        fetched: Bytes(parameters * BYTES),
         operations,
         input: read * one,
         output: written * one,
     };
-    // An embedding looks up the rows that it needs.
+    // The embedding reads only the rows that it looks up.
     let embedding = task("embed".to_owned(), (WORDS + PLACES) * width, 0.0, (0.0, 1.0));
-    let mut tasks = vec![Task { fetched: 2.0 * one, input: 8.0 * tokens, ..embedding }];
+    let mut tasks = vec![Task { fetched: 2.0 * one, input: Bytes(8.0 * tokens), ..embedding }];
     let square = width * width;
     for block in 0..options.blocks {
         let product = |name: &str, squares: f64, moved: (f64, f64)| {
@@ -145,13 +144,13 @@ fn tasks(options: &Gpt3) -> Vec<Task> {
         tasks.push(product("up", 4.0, (1.0, 4.0)));
         tasks.push(product("down", 4.0, (5.0, 1.0)));
     }
-    // Only the last token has a next word. The words' table is the embedding's: a second copy where both are apart.
+    // Only the last token has a successor. The weights are tied to the embedding's; counted again as a separate copy.
     let head = task("head".to_owned(), WORDS * width, 2.0 * WORDS * width, (1.0, 0.0));
     tasks.push(Task { output: logits, ..head });
     tasks
 }
 
-/// Blocks follow each other; what enters one half of a block is added to what leaves it.
+/// Builds the edges: blocks in sequence, with a residual connection around each half of a block.
 fn edges(blocks: usize) -> Vec<(usize, usize)> {
     let mut edges = Vec::new();
     for block in 0..blocks {
@@ -168,7 +167,8 @@ fn node(options: &Gpt3, id: usize, task: &Task, devices: usize) -> Node {
     let time = |gpu: &Gpu, size: u32| {
         let inputs = f64::from(size);
         let bytes = task.fetched + inputs * (task.input + task.output);
-        (LAUNCH + f64::max(inputs * task.operations / gpu.rate, bytes / gpu.bandwidth)).round()
+        let roof = Micros::max(Micros(inputs * task.operations / gpu.rate), bytes / gpu.bandwidth);
+        Micros((LAUNCH + roof).0.round())
     };
     let row = |size: u32| (0..devices).map(|device| Some(time(&NODE[device % NODE.len()], size))).collect();
     let time: BTreeMap<u32, Vec<Option<Micros>>> = options.batch_sizes.iter().map(|size| (*size, row(*size))).collect();
@@ -176,11 +176,17 @@ fn node(options: &Gpt3, id: usize, task: &Task, devices: usize) -> Node {
         id,
         name: Some(task.name.clone()),
         time,
-        weight: task.parameters * BYTES,
+        weight: Bytes(task.parameters * BYTES),
         input: task.input,
         output: Some(task.output),
-        scratch: 0.0,
+        scratch: Bytes::ZERO,
         pin: None,
         module: None,
     }
+}
+
+/// A figure of each link; none from a device to itself.
+fn matrix<T>(devices: usize, of: impl Fn(usize, usize) -> T) -> Vec<Vec<Option<T>>> {
+    let row = |from: usize| (0..devices).map(|to| (from != to).then(|| of(from, to))).collect();
+    (0..devices).map(row).collect()
 }

@@ -1,22 +1,22 @@
-//! Random graphs, made acyclic: every edge leads from a lower number to a higher one.
+//! Random graphs, made acyclic: every edge leads from a lower to a higher node number.
 
 use std::collections::BTreeSet;
 
 use super::Kind;
 use divi_planner::random::Random;
 
-/// Edges from lower to higher numbers, ascending.
+/// Edges from lower to higher node numbers, sorted.
 pub(super) type Edges = BTreeSet<(usize, usize)>;
 
-/// How densely the kinds of graphs are wired.
+/// Parameters of the random graph models.
 pub(super) struct Density {
-    /// The probability of each pair.
+    /// Probability of each pair.
     pub(super) erdos_renyi: f64,
-    /// Neighbours on the ring, and the probability that an edge is moved.
+    /// Neighbors on the ring, and the probability that an edge is rewired.
     pub(super) watts_strogatz: (usize, f64),
     /// Edges of each new node.
     pub(super) barabasi_albert: usize,
-    /// Blocks, and the probabilities inside and between them.
+    /// Number of blocks, and the edge probabilities inside and between them.
     pub(super) blocks: (usize, f64, f64),
 }
 
@@ -67,7 +67,7 @@ fn watts_strogatz(nodes: usize, (neighbours, moved): (usize, f64), random: &mut 
 
 fn barabasi_albert(nodes: usize, each: usize, random: &mut Random) -> Edges {
     let mut edges = Edges::new();
-    // Every end of every edge once: drawing from it prefers nodes with many edges.
+    // Both endpoints of every edge: drawing uniformly from it is preferential attachment.
     let mut ends: Vec<usize> = Vec::new();
     let first = each.min(nodes.saturating_sub(1));
     let mut targets: BTreeSet<usize> = (0..first).collect();

@@ -1,4 +1,4 @@
-//! Synthetic computation graphs with the homogeneous pipeline view.
+//! Synthetic computation graphs with the homogeneous pipeline view (MTPP, Appendix C.2).
 
 use std::collections::BTreeMap;
 
@@ -9,21 +9,25 @@ use super::{Kind, MOST_NODES, in_range};
 use divi_planner::error::Error;
 use divi_planner::problem::{Device, Node, Pipeline, Problem};
 use divi_planner::random::Random;
+use divi_planner::units::{Bytes, BytesPerMicro, Micros};
 
 const DENSITY: Density =
     Density { erdos_renyi: 0.05, watts_strogatz: (4, 0.3), barabasi_albert: 2, blocks: (4, 0.12, 0.015) };
-/// Mean and deviation of tensors' sizes.
+/// Mean and standard deviation of tensor sizes.
 const TENSOR: (f64, f64) = (50.0, 10.0);
-/// Deviation of the share of all tensors' sizes that a node costs beside its own.
+/// Standard deviation of the share of the total tensor size that is added to a node's cost.
 const SHARE_DEVIATION: f64 = 0.1;
-/// The most nodes of a kind that looks at all pairs of them.
+/// Maximum number of nodes for models that enumerate all pairs.
 const MOST_OF_PAIRS: usize = 20_000;
 
-/// What graph to make.
+/// Parameters of a graph.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Regal {
+    /// Random graph model.
     pub kind: Kind,
+    /// Number of nodes.
     pub nodes: usize,
+    /// Seed of the random number generator.
     pub seed: u64,
 }
 
@@ -33,8 +37,8 @@ impl Default for Regal {
     }
 }
 
-/// Makes the graph: a node costs its tensors and a random share of all of them. Costs that would be negative are turned
-/// around, so that none is.
+/// Generates the graph: a node costs the size of its tensors plus a random share of the total size. The absolute value
+/// keeps costs from being negative.
 pub fn regal(options: &Regal) -> Result<Problem, Error> {
     let most = if options.kind == Kind::BarabasiAlbert { MOST_NODES } else { MOST_OF_PAIRS };
     in_range("nodes", options.nodes, 1, most)?;
@@ -49,9 +53,9 @@ pub fn regal(options: &Regal) -> Result<Problem, Error> {
     let total: f64 = output.iter().sum();
     let cost = |node: usize| {
         let share = SHARE_DEVIATION * random.normal();
-        (input[node] + output[node] + share * total).abs().round()
+        Micros((input[node] + output[node] + share * total).abs().round())
     };
-    let work: Vec<f64> = (0..options.nodes).map(cost).collect();
+    let work: Vec<Micros> = (0..options.nodes).map(cost).collect();
 
     let device = Device { id: 0, name: "cu".to_owned(), memory: None, batch_sizes: vec![1] };
     let name = format!("regal_{}_n{}_s{}", options.kind.name(), options.nodes, options.seed);
@@ -61,16 +65,16 @@ pub fn regal(options: &Regal) -> Result<Problem, Error> {
             id,
             name: None,
             time: BTreeMap::from([(1, vec![Some(work[id])])]),
-            weight: 0.0,
-            input: input[id],
-            output: Some(output[id]),
-            scratch: 0.0,
+            weight: Bytes::ZERO,
+            input: Bytes(input[id]),
+            output: Some(Bytes(output[id])),
+            scratch: Bytes::ZERO,
             pin: None,
             module: None,
         })
         .collect();
     problem.edges = Some(edges.into_iter().collect());
-    problem.mtpp = Some(Pipeline { work, k: vec![2, 4, 8, 16], bandwidth: 1.0, memory: None });
+    problem.mtpp = Some(Pipeline { work, k: vec![2, 4, 8, 16], bandwidth: BytesPerMicro(1.0), memory: None });
     problem.meta = Some(json!({"gen": "regal", "kind": options.kind.name(), "seed": options.seed, "neg": "abs"}));
     Ok(problem)
 }

@@ -1,4 +1,4 @@
-//! Randomly wired networks: modules of random graphs one after the other, on a CPU and two GPUs.
+//! Randomly wired networks (DiviML, section V): a sequence of random graphs (modules) on a CPU and two GPUs.
 
 use std::collections::BTreeMap;
 
@@ -9,40 +9,43 @@ use super::{Kind, MOST_NODES, in_range};
 use divi_planner::error::Error;
 use divi_planner::problem::{Device, MOST_INPUTS, Node, Problem};
 use divi_planner::random::Random;
-use divi_planner::units::{Micros, short_number};
+use divi_planner::units::{Bytes, BytesPerMicro, Micros, short_number};
 
-/// As in DiviML V: ER(0.2), WS(4, 0.75), BA(5). Blocks are not among its kinds; these are as dense.
+/// DiviML V: ER(0.2), WS(4, 0.75), BA(5). The paper has no block model; this one is about as dense.
 const DENSITY: Density =
     Density { erdos_renyi: 0.2, watts_strogatz: (4, 0.75), barabasi_albert: 5, blocks: (2, 0.35, 0.05) };
 /// PCIe 4.0 x16, in bytes per microsecond.
-const BANDWIDTH: f64 = 32_000.0;
-/// CPU, T4 and A100, by DiviML's Table II: how much slower than the A100 on average.
+const BANDWIDTH: BytesPerMicro = BytesPerMicro(32_000.0);
+/// Average slowdown of CPU, T4 and A100 relative to the A100 (DiviML, Table II).
 const SLOWER: [f64; 3] = [7.10, 1.26, 1.0];
-/// How far single tasks are from that average.
+/// Spread of the tasks around that average.
 const SPREAD: [f64; 3] = [0.93, 0.25, 0.0];
-/// The share of one input's time that a batch does not multiply: t(b) = t(1) · (α + (1 − α) · b).
+/// Share α of the time that does not grow with the batch size: t(b) = t(1) · (α + (1 − α) · b).
 const FIXED_SHARE: [f64; 3] = [0.05, 0.55, 0.75];
-/// Beyond this, tensors are larger than any problem may have them.
+/// Largest ratio for which tensors stay below the size limit of a problem.
 const MOST_COMMUNICATION: f64 = 1e6;
 
-/// What network to make.
+/// Parameters of a network.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rwnn {
+    /// Random graph model of a module.
     pub kind: Kind,
-    /// Nodes of a module.
+    /// Nodes per module.
     pub nodes: usize,
+    /// Number of modules.
     pub modules: usize,
-    /// Edges from a module to the next.
+    /// Number of edges from a module to the next.
     pub channels: usize,
-    /// Whether all ways through a module begin at one of its inputs and end at one of its outputs (sdep), or channels
-    /// join any nodes (wdep).
+    /// If true (sdep), every path through a module starts at one of its inputs and ends at one of its outputs; otherwise
+    /// (wdep), channels connect arbitrary nodes.
     pub strong: bool,
-    /// Time of transfers to time of tasks.
+    /// Communication-to-computation ratio: transfer time to task time.
     pub communication: f64,
-    /// Whether the A100 is the fastest for every task.
+    /// Makes the A100 the fastest device for every task.
     pub dominant: bool,
-    /// Queued inputs; with several, batches of a quarter, a half, three quarters and all of them.
+    /// Number of queued inputs; if more than one, batch sizes are a quarter, a half, three quarters and all of them.
     pub inputs: u32,
+    /// Seed of the random number generator.
     pub seed: u64,
 }
 
@@ -62,7 +65,7 @@ impl Default for Rwnn {
     }
 }
 
-/// Makes the network.
+/// Generates the network.
 pub fn rwnn(options: &Rwnn) -> Result<Problem, Error> {
     in_range("nodes", options.nodes, 1, MOST_NODES)?;
     in_range("modules", options.modules, 1, MOST_NODES)?;
@@ -85,13 +88,13 @@ pub fn rwnn(options: &Rwnn) -> Result<Problem, Error> {
     problem.inputs = options.inputs;
     problem.nodes =
         (0..wiring.count).map(|id| node(options, id, wiring.ends.contains(&id), &sizes, &mut random)).collect();
-    let mut input = vec![0.0; wiring.count];
+    let mut input = vec![Bytes::ZERO; wiring.count];
     for &(from, to) in &wiring.edges {
-        input[to] += problem.nodes[from].output.unwrap_or(0.0);
+        input[to] += problem.nodes[from].output.unwrap_or_default();
     }
     for (node, read) in problem.nodes.iter_mut().zip(input) {
-        // What reads no task's result reads the network's input, taken to be as large as its own result.
-        node.input = if read > 0.0 { read } else { node.output.unwrap_or(0.0) };
+        // A task without predecessors reads the network's input, assumed to be as large as the task's result.
+        node.input = if read > Bytes::ZERO { read } else { node.output.unwrap_or_default() };
     }
     problem.edges = Some(wiring.edges.into_iter().collect());
     problem.modules = (options.modules > 1).then_some(wiring.modules);
@@ -131,7 +134,7 @@ struct Wiring {
     count: usize,
     edges: Edges,
     modules: Vec<Vec<usize>>,
-    /// Inputs and outputs of modules, which are small.
+    /// Inputs and outputs of modules, which are short tasks.
     ends: Vec<usize>,
 }
 
@@ -158,7 +161,7 @@ fn wire(options: &Rwnn, random: &mut Random) -> Wiring {
     wiring
 }
 
-/// Adds an input and an output a channel, so that every way through the module begins and ends at one.
+/// Adds one input and one output per channel, so that every path through the module starts and ends at one of them.
 fn ends(
     options: &Rwnn,
     inner: &Edges,
@@ -185,7 +188,7 @@ fn ends(
             }
         }
         for &node in &new {
-            // A channel that leads nowhere would make its module's ways begin elsewhere.
+            // An unconnected channel node would be both a source and a sink of the module.
             let end = inner_ends[random.below(inner_ends.len())];
             let joined = inner_ends.iter().any(|end| wiring.edges.contains(&edge(node, *end)));
             if !joined {
@@ -209,26 +212,26 @@ fn batch_sizes(inputs: u32) -> Vec<u32> {
 fn node(options: &Rwnn, id: usize, end: bool, sizes: &[u32], random: &mut Random) -> Node {
     let fastest = if end { random.between(300.0, 1200.0) } else { random.between(1000.0, 3500.0) };
     let least = if options.dominant { 1.02 } else { 0.7 };
-    let mut one: Vec<Micros> = Vec::with_capacity(SLOWER.len());
+    let mut one: Vec<f64> = Vec::with_capacity(SLOWER.len());
     for (slower, spread) in SLOWER.into_iter().zip(SPREAD) {
         let factor = slower * random.factor(spread) * if spread > 0.5 { 0.35 } else { 1.0 };
         one.push(fastest * if spread > 0.0 { factor.max(least) } else { 1.0 });
     }
     let times = |size: u32| {
-        let grown = |(one, fixed): (&Micros, f64)| Some((one * (fixed + (1.0 - fixed) * f64::from(size))).round());
+        let grown = |(one, fixed): (&f64, f64)| Some(Micros((one * (fixed + (1.0 - fixed) * f64::from(size))).round()));
         one.iter().zip(FIXED_SHARE).map(grown).collect()
     };
     let time: BTreeMap<u32, Vec<Option<Micros>>> = sizes.iter().map(|size| (*size, times(*size))).collect();
-    // Whole microseconds of transfer, around the wanted share of a task's time.
-    let moving = (options.communication * 2000.0 * random.factor(0.5)).round().max(1.0);
+    // An integral transfer time, on average the requested ratio of a task's time.
+    let moving = Micros((options.communication * 2000.0 * random.factor(0.5)).round().max(1.0));
     Node {
         id,
         name: None,
         time,
-        weight: random.between(1e5, 3e6).round(),
-        input: 0.0,
-        output: Some(moving * BANDWIDTH),
-        scratch: 0.0,
+        weight: Bytes(random.between(1e5, 3e6).round()),
+        input: Bytes::ZERO,
+        output: Some(BANDWIDTH * moving),
+        scratch: Bytes::ZERO,
         pin: None,
         module: None,
     }

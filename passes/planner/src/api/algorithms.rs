@@ -1,4 +1,4 @@
-//! The table of algorithms by the names that users type.
+//! Table of algorithms by the names that users type.
 
 use std::sync::{PoisonError, RwLock};
 
@@ -55,15 +55,19 @@ static ALGORITHMS: &[Algorithm] = &[
     ),
     Algorithm::new(
         "milp-split",
-        "modules between cuts, one after the other",
+        "modules between cuts, joined by a dynamic program",
         &[(Latency, split::milp_split), (Batch, search::split_queue)],
     ),
     Algorithm::new(
         "milp",
-        "an integer program of the whole, through HiGHS",
+        "an integer program of the whole problem (HiGHS)",
         &[(Latency, milp::milp), (Batch, milp::milp), (Pipeline, pipeline::milp)],
     ),
-    Algorithm::new("exact", "every schedule that no other makes superfluous", &[(Latency, exact::exact)]),
+    Algorithm::new(
+        "exact",
+        "a dynamic program over partial schedules, with dominance and bounds",
+        &[(Latency, exact::exact)],
+    ),
     Algorithm::new(
         "anneal",
         "simulated annealing from the best of these",
@@ -71,29 +75,33 @@ static ALGORITHMS: &[Algorithm] = &[
     ),
     Algorithm::new(
         "lns",
-        "large neighbourhoods from the best of these",
+        "large neighborhood search from the best of these",
         &[(Latency, search::neighbourhoods), (Batch, search::neighbourhoods)],
     ),
     Algorithm::new(
         "slicegraph",
-        "orders of the tasks, each cut at its best places",
+        "orders of the tasks, each cut into stages optimally",
         &[(Pipeline, pipeline::slicegraph)],
     ),
-    Algorithm::new("sortinghat", "pieces between dominators, buses and copies", &[(Latency, sortinghat::sortinghat)])
-        .with_transfers(portfolio::contention::sortinghat),
+    Algorithm::new(
+        "sortinghat",
+        "pieces between dominators, with buses and parameter copies",
+        &[(Latency, sortinghat::sortinghat)],
+    )
+    .with_transfers(portfolio::contention::sortinghat),
     Algorithm::new(
         edge::NAME,
-        "every placement on an edge network that may be better",
+        "branch and bound over the placements on an edge network",
         &[(Pipeline, edge::branch_and_bound)],
     )
     .on_views(edge::VIEWS, DevicePipelines::SharedOverlap),
 ];
 
-/// Rows of other crates.
+/// Algorithms that other crates have registered.
 static REGISTERED: RwLock<Vec<&'static Algorithm>> = RwLock::new(Vec::new());
 
-/// Adds algorithms of another crate to the table. Names that are there already are left out, so that a program may register
-/// a crate's algorithms twice.
+/// Adds algorithms of another crate to the table. Skips names that exist already, so that a program may register a
+/// crate's algorithms twice.
 pub fn register(rows: &'static [Algorithm]) {
     let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
     for row in rows {
@@ -103,7 +111,7 @@ pub fn register(rows: &'static [Algorithm]) {
     }
 }
 
-/// All algorithms, in the order of the help text: the planner's own, then registered ones.
+/// Returns all algorithms in the order of the help text: the planner's own, then registered ones.
 pub fn algorithms() -> Vec<&'static Algorithm> {
     let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
     ALGORITHMS.iter().chain(registered.iter().copied()).collect()

@@ -1,4 +1,4 @@
-//! Options that an objective, a view or an algorithm does not have are refused, not ignored.
+//! Rejects options that the objective, the view or the algorithm does not support; they are not ignored.
 
 use crate::model::error::Error;
 use crate::model::options::{Options, PipelineCost};
@@ -28,7 +28,7 @@ pub(super) fn check(
     }
 }
 
-/// Options of pipelines are refused for other objectives.
+/// Rejects options of pipelines for other objectives.
 fn check_objective(objective: Objective, options: &Options) -> Result<(), Error> {
     let asked = [
         ("a number of stages", options.stages.is_some()),
@@ -43,7 +43,7 @@ fn check_objective(objective: Objective, options: &Options) -> Result<(), Error>
     }
 }
 
-/// An algorithm that plans no other pipelines on devices than [`DevicePipelines::SharedOverlap`].
+/// Checks the options of an algorithm that plans pipelines on devices only with [`DevicePipelines::SharedOverlap`].
 fn check_shared_overlap(problem: &Problem, algorithm: &Algorithm, options: &Options) -> Result<(), Error> {
     let name = algorithm.name;
     if options.splits.is_some() || options.stages.is_some() {

@@ -1,31 +1,33 @@
-//! Work, and the time that devices must wait at both ends of a plan.
+//! Load bound that includes the idle time of devices at both ends of a plan.
 //!
-//! Where every task comes after one task s, a device that takes no part of s has nothing to do until a part of s has ended
-//! somewhere else. Where every task comes before one task z, a device that takes no part of z has nothing to do once it has
-//! ended the last of the others. Under any prices of devices that add up to one, the makespan is at least what all launches
-//! pay plus what each device's idle time is worth; so s and z are cut such that launches and waiting together are cheapest.
+//! If every task is a descendant of one task s, a device that runs no part of s is idle until a part of s has ended on
+//! another device. If every task is an ancestor of one task z, a device that runs no part of z is idle after its last
+//! launch of another task. For any nonnegative prices of devices that sum to one, the makespan is at least the price of
+//! all launches plus the price of each device's idle time; the bound minimizes that sum over all splits of s and z into
+//! launches.
 //!
-//! A device may run nothing at all. Then it idles for the whole makespan, which is no less than any bound; so its waits are
-//! counted in full only as far as both together stay within a bound that is known already.
+//! A device may run nothing at all. Then it is idle for the whole makespan, which is no less than any bound; so the idle
+//! times at both ends count in full only as long as their sum is within a bound that is known already.
 
 use super::load::Prices;
 use super::ways::{Ways, quickest};
 use crate::model::instance::{Arc, Instance};
 use crate::model::units::Micros;
 
-/// A first or last task, and how long each device waits that takes no part in it.
+/// Single first or last task, and the idle time of each device that does not run it.
 struct End {
     task: usize,
     wait: Vec<Micros>,
 }
 
-/// The work of all tasks with the waiting at both ends; nothing where there is no such end.
+/// Returns the load of all tasks with the idle time at both ends; zero if there is neither a single first nor a single
+/// last task.
 pub(super) fn load(instance: &Instance, prices: &Prices, heads: &Ways, tails: &Ways, known: Micros) -> Micros {
     let order = instance.order();
     let alone = |task: usize, arcs: fn(&Instance, usize) -> &[Arc]| -> bool {
         (0..instance.tasks()).all(|other| other == task || !arcs(instance, other).is_empty())
     };
-    // In a topological order only the first task can come before all others, and only the last after them.
+    // In a topological order only the first task can precede all others, and only the last can succeed them.
     let first = order.first().copied().filter(|task| alone(*task, Instance::predecessors));
     let last = order.last().copied().filter(|task| alone(*task, Instance::successors));
     let arrive = |tensor: usize, there: usize, here: usize| instance.transfer(tensor, there, here);
@@ -34,13 +36,13 @@ pub(super) fn load(instance: &Instance, prices: &Prices, heads: &Ways, tails: &W
     ends.extend(first.map(|task| End::new(instance, task, instance.successors(task), heads, arrive)));
     ends.extend(last.map(|task| End::new(instance, task, instance.predecessors(task), tails, leave)));
     if ends.is_empty() || instance.tasks() < 2 {
-        return 0.0;
+        return Micros::ZERO;
     }
     for device in 0..instance.devices() {
         let both: Micros = ends.iter().map(|end| end.wait[device]).sum();
         if both > known {
-            // An infinite wait, for a device that runs nothing else, has no share of anything.
-            let share = |wait: Micros| if both.is_finite() { wait * known / both } else { 0.0 };
+            // An infinite wait, of a device that runs nothing else, gets no share.
+            let share = |wait: Micros| if both.is_finite() { Micros(wait.0 * known.0 / both.0) } else { Micros::ZERO };
             ends.iter_mut().for_each(|end| end.wait[device] = share(end.wait[device]));
         }
     }
@@ -48,7 +50,8 @@ pub(super) fn load(instance: &Instance, prices: &Prices, heads: &Ways, tails: &W
 }
 
 impl End {
-    /// `near` are the tensors between the end and its neighbours, `ways` how far other tasks are from the same side.
+    /// Computes the waits. `near` are the arcs between the end and its neighbors, `ways` the heads or tails from the same
+    /// side.
     fn new(
         instance: &Instance,
         task: usize,
@@ -64,12 +67,12 @@ impl End {
                     let there = instance.allowed(task).iter().filter(|there| **there != device);
                     let times =
                         there.map(|there| quickest(instance, task, *there) + transfer(arc.tensor, *there, device));
-                    times.fold(f64::INFINITY, f64::min)
+                    times.fold(Micros::INFINITY, Micros::min)
                 };
                 let direct = near.iter().filter(|arc| arc.task == other).map(over);
-                direct.fold(ways.on(other, device), f64::max)
+                direct.fold(ways.on(other, device), Micros::max)
             })
-            .fold(f64::INFINITY, f64::min)
+            .fold(Micros::INFINITY, Micros::min)
         };
         Self { task, wait: (0..instance.devices()).map(wait).collect() }
     }

@@ -1,48 +1,49 @@
-//! What work costs when time and memory of each device have a price.
+//! Load bound: cost of the work when time and memory of each device have a price.
 //!
-//! Let the prices of devices' time add up to one, and none be negative. A device that is busy for at most C earns at most
-//! its price times C with its time, and no more with its memory than all of it is worth. All together earn at most C plus
-//! what all memory is worth, and each task pays at least its cheapest way to run. So what the tasks pay at least, less
-//! what all memory is worth, is a lower bound on C, whatever the prices: linear programming duality, for the program that
-//! spreads fractions of tasks over devices. Good prices are found by raising those of what is crowded.
+//! Let the prices of devices' time be nonnegative and sum to one. A device that is busy for at most C earns at most its
+//! price times C with its time, and at most the price of all of its memory. All devices together earn at most C plus the
+//! price of all memory, and each task pays at least its cheapest alternative. So the sum of the tasks' least payments,
+//! less the price of all memory, is a lower bound on C for any prices: linear programming duality, for the program that
+//! assigns fractions of tasks to devices. Good prices are found by multiplicative updates that raise the prices of
+//! overloaded resources.
 
 use crate::model::instance::Instance;
 use crate::model::problem::MemoryModel;
 use crate::model::units::{Bytes, Micros};
 
-/// Rounds in which prices are adjusted: a few a task, and at least and at most so many.
+/// Number of rounds of price updates: a number per task, within a minimum and a maximum.
 const ROUNDS_A_TASK: usize = 8;
 const ROUNDS: (usize, usize) = (50, 400);
-/// Large problems have fewer rounds: no more than so many looks at a way to run a task.
-const MOST_LOOKS: usize = 2_000_000;
-/// Prices are good enough when the bound is so near to what spreading the tasks as they chose costs.
+/// Maximum number of evaluated alternatives in all rounds: large problems have fewer rounds.
+const MOST_EVALUATIONS: usize = 2_000_000;
+/// Relative gap between the bound and the fractional assignment at which the updates stop.
 const NEAR: f64 = 1e-4;
-/// Prices are made for everything, for each half and for each eighth of the order: what is dear differs along it.
+/// Number of parts of the topological order that have prices of their own: prices differ along the order.
 const PARTS: [usize; 3] = [1, 2, 8];
-/// Parts with fewer tasks have no prices of their own.
+/// Minimum number of tasks of a part.
 const LEAST_PART: usize = 3;
-/// With memory, how often the time that there is to share is guessed anew.
+/// Number of guesses of the makespan, against which the load of memory is measured.
 const GUESSES: u32 = 4;
-/// Beyond so many steps a task, the cheapest cut of a queue is replaced by its cheapest rate.
+/// Maximum number of steps per task of the dynamic program over batches; beyond it, the cheapest rate is used.
 const MOST_STEPS: usize = 20_000;
 
-/// Several ways of pricing devices, with what each task pays under them.
+/// Several price vectors, with the payments of each task.
 pub(super) struct Prices {
     pub(super) pool: Vec<Priced>,
 }
 
-/// What each task pays under one way of pricing.
+/// Payments of each task under one price vector.
 pub(super) struct Priced {
-    /// At least for one launch, of whatever size.
+    /// Lower bound for one launch, of any batch size.
     pub(super) launch: Vec<Micros>,
-    /// At least for the whole queue.
+    /// Lower bound for the whole queue.
     pub(super) queue: Vec<Micros>,
-    /// What all memory is worth.
+    /// Price of all memory of all devices.
     pub(super) memory_worth: Micros,
     price: Price,
 }
 
-/// Prices of a device's time, and of all its memory.
+/// Prices of each device's time, and of all of its memory.
 struct Price {
     time: Vec<f64>,
     memory: Vec<Micros>,
@@ -58,13 +59,13 @@ impl Prices {
                 pool.push(best_prices(instance, tasks, None).time);
             }
         }
-        // One device's time alone: what can run nowhere else.
+        // Only one device has a price: bound on the tasks that can run nowhere else.
         pool.extend((0..devices).map(|only| (0..devices).map(|device| f64::from(device == only)).collect()));
-        let timed = |time: Vec<f64>| Priced::new(instance, Price { time, memory: vec![0.0; devices] });
+        let timed = |time: Vec<f64>| Priced::new(instance, Price { time, memory: vec![Micros::ZERO; devices] });
         let mut prices = Self { pool: pool.into_iter().map(timed).collect() };
         if instance.memory_binds() {
             for _ in 0..GUESSES {
-                // Crowding is measured against a time: somewhat more than what is proven.
+                // Load of devices is measured against a makespan: somewhat above the proven bound.
                 let guess = prices.load() * 1.2;
                 prices.pool.push(Priced::new(instance, best_prices(instance, &everything, Some(guess))));
             }
@@ -72,12 +73,15 @@ impl Prices {
         prices
     }
 
-    /// All work, whenever it is done.
+    /// Returns the load bound.
     pub(super) fn load(&self) -> Micros {
-        self.pool.iter().map(|priced| priced.queue.iter().sum::<Micros>() - priced.memory_worth).fold(0.0, f64::max)
+        self.pool
+            .iter()
+            .map(|priced| priced.queue.iter().sum::<Micros>() - priced.memory_worth)
+            .fold(Micros::ZERO, Micros::max)
     }
 
-    /// The same, where devices wait that take no part in some tasks.
+    /// Returns the load bound with the idle time of devices that do not run the given tasks.
     pub(super) fn load_with(&self, instance: &Instance, waits: &[(usize, &[Micros])]) -> Micros {
         let paid = |priced: &Priced| {
             let more = |(task, wait): &(usize, &[Micros])| {
@@ -85,16 +89,16 @@ impl Prices {
             };
             priced.queue.iter().sum::<Micros>() - priced.memory_worth + waits.iter().map(more).sum::<Micros>()
         };
-        self.pool.iter().map(paid).fold(0.0, f64::max)
+        self.pool.iter().map(paid).fold(Micros::ZERO, Micros::max)
     }
 }
 
-/// What a device's time is worth, and all its memory, where all work is to be done in the least time.
+/// Returns prices of each device's time and of all of its memory that nearly maximize the load bound.
 pub(crate) fn worth(instance: &Instance) -> (Vec<f64>, Vec<Micros>) {
     let everything: Vec<usize> = (0..instance.tasks()).collect();
     let free = best_prices(instance, &everything, None);
     if !instance.memory_binds() {
-        return (free.time, vec![0.0; instance.devices()]);
+        return (free.time, vec![Micros::ZERO; instance.devices()]);
     }
     let guess = everything.iter().map(|task| cheapest_queue(instance, *task, &free, None)).sum::<Micros>() * 1.2;
     let price = best_prices(instance, &everything, Some(guess));
@@ -115,7 +119,7 @@ impl Priced {
     }
 }
 
-/// What a launch is sure to take of its device's memory. With liveness that is its weights: the rest comes and goes.
+/// Returns the memory that a launch is sure to occupy. With liveness that is only its weights.
 fn launch_bytes(instance: &Instance, task: usize, size: u32) -> Bytes {
     match instance.memory_model() {
         MemoryModel::Static => instance.static_bytes(task, size),
@@ -123,14 +127,14 @@ fn launch_bytes(instance: &Instance, task: usize, size: u32) -> Bytes {
     }
 }
 
-/// The share of a device's memory that a launch takes; nothing where there is no limit.
+/// Returns the share of a device's memory that a launch occupies; zero without a limit.
 fn memory_share(instance: &Instance, task: usize, device: usize, size: u32) -> f64 {
     let bytes = launch_bytes(instance, task, size);
-    // A device without memory runs only what needs none.
-    if bytes == 0.0 { 0.0 } else { bytes / instance.capacity_bytes(device).max(1.0) }
+    // A device without memory only runs tasks that need none.
+    if bytes == Bytes::ZERO { 0.0 } else { bytes / instance.capacity_bytes(device).max(Bytes(1.0)) }
 }
 
-/// The batches that a device could take of a task: size and cost.
+/// Iterates over the batches of a task that a device supports: size and cost.
 fn options<'a>(
     instance: &'a Instance,
     task: usize,
@@ -146,45 +150,46 @@ fn options<'a>(
 fn cheapest_launch(instance: &Instance, task: usize, price: &Price) -> Micros {
     let allowed = instance.allowed(task).iter();
     let costs = allowed.flat_map(|device| options(instance, task, *device, price)).map(|(_, cost)| cost);
-    costs.fold(f64::INFINITY, f64::min)
+    costs.fold(Micros::INFINITY, Micros::min)
 }
 
-/// The cheapest batches, at most one a device, that add up to the queue; with what waiting costs where there is none.
+/// Returns the cost of the cheapest batches, at most one per device, that sum to the queue; devices without a batch pay
+/// for their wait.
 fn cheapest_queue(instance: &Instance, task: usize, price: &Price, wait: Option<&[Micros]>) -> Micros {
     let inputs = instance.inputs() as usize;
     let allowed = instance.allowed(task);
     let steps = inputs * allowed.iter().map(|device| instance.batch_sizes(*device).len()).sum::<usize>();
     if steps > MOST_STEPS {
         let all = allowed.iter().flat_map(|device| options(instance, task, *device, price));
-        return all.map(|(size, cost)| cost / size as f64).fold(f64::INFINITY, f64::min) * inputs as f64;
+        return all.map(|(size, cost)| cost / size as f64).fold(Micros::INFINITY, Micros::min) * inputs as f64;
     }
-    let mut cost_of = vec![f64::INFINITY; inputs + 1];
-    cost_of[0] = 0.0;
+    let mut cost_of = vec![Micros::INFINITY; inputs + 1];
+    cost_of[0] = Micros::ZERO;
     for device in 0..instance.devices() {
         let before = cost_of.clone();
-        let waiting = wait.map_or(0.0, |wait| price.time[device] * wait[device]);
+        let waiting = wait.map_or(Micros::ZERO, |wait| price.time[device] * wait[device]);
         cost_of.iter_mut().for_each(|cost| *cost += waiting);
         if !allowed.contains(&device) {
             continue;
         }
         for (size, cost) in options(instance, task, device, price) {
             for sum in size..=inputs {
-                cost_of[sum] = f64::min(cost_of[sum], before[sum - size] + cost);
+                cost_of[sum] = Micros::min(cost_of[sum], before[sum - size] + cost);
             }
         }
     }
     cost_of[inputs]
 }
 
-/// One way to run one task: where, its time, its share of the device's memory; scaled up from a batch to the queue.
+/// One alternative of a task: device, time, and share of the device's memory; scaled up from a batch to the queue.
 struct Way {
     device: usize,
     time: Micros,
     memory: f64,
 }
 
-/// Prices at which some tasks pay much: what the tasks crowd onto becomes dearer, round by round. Memory has a price
-/// only where a time is given that crowding of devices can be compared with.
+/// Returns prices that nearly maximize the payments of some tasks, by multiplicative weight updates. Memory has a price
+/// only if a guess of the makespan is given, against which the load of devices is measured.
 fn best_prices(instance: &Instance, tasks: &[usize], guess: Option<Micros>) -> Price {
     let devices = instance.devices();
     let inputs = f64::from(instance.inputs());
@@ -199,25 +204,25 @@ fn best_prices(instance: &Instance, tasks: &[usize], guess: Option<Micros>) -> P
         instance.allowed(*task).iter().flat_map(|device| on(*device)).collect()
     };
     let ways: Vec<Vec<Way>> = tasks.iter().map(ways).collect();
-    // Weights of times, then of memories; they add up to one.
+    // Weights of the time of each device, then of the memory of each device; they sum to one.
     let mut weight = vec![1.0; devices];
     weight.resize(2 * devices, if guess.is_some() { 1.0 } else { 0.0 });
     normalize(&mut weight);
-    let time_unit = guess.unwrap_or(1.0).max(f64::MIN_POSITIVE);
+    let time_unit = guess.unwrap_or(Micros(1.0)).max(Micros(f64::MIN_POSITIVE));
     let mut best = (f64::NEG_INFINITY, weight.clone());
-    let mut total_crowd = vec![0.0; 2 * devices];
-    let looks = ways.iter().map(Vec::len).sum::<usize>().max(1);
-    let rounds = (tasks.len() * ROUNDS_A_TASK).min(MOST_LOOKS / looks).clamp(ROUNDS.0, ROUNDS.1);
+    let mut total_demand = vec![0.0; 2 * devices];
+    let evaluations = ways.iter().map(Vec::len).sum::<usize>().max(1);
+    let rounds = (tasks.len() * ROUNDS_A_TASK).min(MOST_EVALUATIONS / evaluations).clamp(ROUNDS.0, ROUNDS.1);
     for round in 1..=rounds {
-        let mut crowd = vec![0.0; 2 * devices];
+        let mut demand = vec![0.0; 2 * devices];
         let mut paid = 0.0;
         for ways in &ways {
             let cost =
                 |way: &Way| weight[way.device] * way.time / time_unit + weight[devices + way.device] * way.memory;
             let cheapest = ways.iter().reduce(|best, way| if cost(way) < cost(best) { way } else { best });
             if let Some(way) = cheapest {
-                crowd[way.device] += way.time / time_unit;
-                crowd[devices + way.device] += way.memory;
+                demand[way.device] += way.time / time_unit;
+                demand[devices + way.device] += way.memory;
                 paid += cost(way);
             }
         }
@@ -226,16 +231,16 @@ fn best_prices(instance: &Instance, tasks: &[usize], guess: Option<Micros>) -> P
         if bound > best.0 {
             best = (bound, weight.clone());
         }
-        // All rounds' choices, a share each, are one way to spread the tasks: no bound can be above it.
-        total_crowd.iter_mut().zip(&crowd).for_each(|(total, crowd)| *total += crowd);
-        let spread = total_crowd[..devices].iter().copied().fold(0.0, f64::max) / round as f64;
+        // The mean of all rounds' choices is a fractional assignment: no bound can exceed its load.
+        total_demand.iter_mut().zip(&demand).for_each(|(total, demand)| *total += demand);
+        let spread = total_demand[..devices].iter().copied().fold(0.0, f64::max) / round as f64;
         if guess.is_none() && best.0 >= spread * (1.0 - NEAR) {
             break;
         }
-        let most = crowd.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+        let most = demand.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
         let step = 0.5 / (round as f64).sqrt();
-        for (weight, crowd) in weight.iter_mut().zip(&crowd) {
-            *weight *= 1.0 + step * crowd / most;
+        for (weight, demand) in weight.iter_mut().zip(&demand) {
+            *weight *= 1.0 + step * demand / most;
         }
         normalize(&mut weight);
     }
@@ -243,7 +248,7 @@ fn best_prices(instance: &Instance, tasks: &[usize], guess: Option<Micros>) -> P
     let time: f64 = weight[..devices].iter().sum();
     Price {
         time: weight[..devices].iter().map(|weight| weight / time).collect(),
-        memory: weight[devices..].iter().map(|weight| weight * time_unit / time).collect(),
+        memory: weight[devices..].iter().map(|weight| *weight * time_unit / time).collect(),
     }
 }
 

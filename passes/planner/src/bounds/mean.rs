@@ -1,45 +1,46 @@
-//! How long inputs are on their way on average, where copies of tasks cost memory.
+//! Bound on the mean time of an input on a path, where replicas of tasks cost memory.
 //!
-//! Take one way through the graph. An input is in one launch of each task on it, and these launches follow each other, so
-//! the makespan is at least the sum of their times; and so is the mean over all inputs. A task adds to that mean the times
-//! of its launches, each weighed by the share of the inputs that it takes. More and smaller launches take less time, but
-//! each device that runs the task holds its parameters. With a price on every byte, no less than the cheapest cut of each
-//! task's queue is paid, and what all memory is worth is given back: by duality a bound, whatever the prices.
+//! Consider one path through the graph. An input is in one launch of each task on it, and these launches are in sequence,
+//! so the makespan is at least the sum of their times, and at least the mean of that sum over all inputs. A task adds to
+//! the mean the times of its launches, each weighted by its share of the inputs. More and smaller launches take less
+//! time, but each device that runs the task holds its parameters. With a price on every byte, the cost is at least that
+//! of the cheapest split of each task's queue, less the price of all memory: by Lagrangian duality a bound for any
+//! prices.
 //!
-//! Tasks that are equal have the same cheapest cut, so each kind is looked at once; devices that are equal to all tasks
+//! Equal tasks have the same cheapest split, so it is computed once for each kind; devices that are equal to all tasks
 //! have the same price.
 
 use std::collections::BTreeMap;
 
 use crate::model::instance::Instance;
 use crate::model::problem::MemoryModel;
-use crate::model::units::{Bytes, Micros};
+use crate::model::units::{Bytes, Micros, MicrosPerByte};
 
-/// Rounds in which prices are adjusted; fewer where there is much to look at.
+/// Maximum number of subgradient steps, and of steps of the dynamic program in all of them.
 const ROUNDS: usize = 300;
 const MOST_STEPS: usize = 30_000_000;
-/// Beyond so many steps a task, a cut's cost is replaced by its cheapest rate.
+/// Maximum number of steps per task; beyond it, the cheapest rate replaces the cheapest split.
 const MOST_STEPS_A_TASK: usize = 20_000;
-/// After so many rounds without a better bound, steps are half as long.
-const PATIENCE: usize = 5;
-/// Steps shorter than this share of the first change nothing any more.
+/// Number of rounds without a better bound after which the step is halved.
+const STALLED_ROUNDS: usize = 5;
+/// Share of the first step below which the updates stop.
 const SHORT: f64 = 1e-5;
 
-/// The bound, and what memory costs under it.
+/// The bound, and the prices of memory that attain it.
 pub(super) struct Mean {
     pub(super) bound: Micros,
-    /// By device, for all of its memory.
+    /// Price of all memory of each device.
     worth: Vec<Micros>,
 }
 
-/// What a byte of each device's memory is worth where the mean way of inputs is to be short.
-pub(crate) fn byte_prices(instance: &Instance) -> Vec<f64> {
+/// Returns a price of a byte of each device's memory, from the best bound on the mean time of inputs.
+pub(crate) fn byte_prices(instance: &Instance) -> Vec<MicrosPerByte> {
     let mean = Mean::new(instance);
-    let price = |device: usize| mean.worth[device] / instance.capacity_bytes(device).max(1.0);
+    let price = |device: usize| mean.worth[device] / instance.capacity_bytes(device).max(Bytes(1.0));
     (0..instance.devices()).map(price).collect()
 }
 
-/// By device: which class it is of, of devices that are equal to all tasks.
+/// Returns the class of each device: devices of a class are equal to all tasks.
 pub(crate) fn device_classes(instance: &Instance) -> Vec<usize> {
     Kinds::new(instance).class_of
 }
@@ -47,72 +48,73 @@ pub(crate) fn device_classes(instance: &Instance) -> Vec<usize> {
 impl Mean {
     pub(super) fn new(instance: &Instance) -> Self {
         let kinds = Kinds::new(instance);
-        let free = vec![0.0; kinds.classes.len()];
-        let mut best = Self { bound: kinds.priced(&free).bound, worth: vec![0.0; instance.devices()] };
+        let free = vec![Micros::ZERO; kinds.classes.len()];
+        let mut best = Self { bound: kinds.priced(&free).bound, worth: vec![Micros::ZERO; instance.devices()] };
         if !instance.memory_binds() {
             return best;
         }
         let rounds = (MOST_STEPS / kinds.steps().max(1)).clamp(1, ROUNDS);
         let mut worth = free;
-        let (first, mut patience) = (best.bound / kinds.classes.len() as f64, PATIENCE);
+        let (first, mut rounds_left) = (best.bound / kinds.classes.len() as f64, STALLED_ROUNDS);
         let mut step = first;
-        // The last choice of cuts says which memory is asked for too much: it becomes dearer.
+        // The excess demand of the last splits is the subgradient: prices of scarce memory rise.
         let mut priced = kinds.priced(&worth);
         for _ in 0..rounds {
-            // What is worth nothing and has room cannot become cheaper.
-            let slope = |(worth, excess): (&Micros, &f64)| if *worth > 0.0 { *excess } else { excess.max(0.0) };
+            // Prices are nonnegative: the price of unused memory stays zero.
+            let slope =
+                |(worth, excess): (&Micros, &f64)| if *worth > Micros::ZERO { *excess } else { excess.max(0.0) };
             let slopes: Vec<f64> = worth.iter().zip(&priced.excess).map(slope).collect();
             let length = slopes.iter().map(|slope| slope * slope).sum::<f64>().sqrt();
             if length == 0.0 || step < first * SHORT {
                 break;
             }
             for (worth, slope) in worth.iter_mut().zip(&slopes) {
-                *worth = (*worth + step * slope / length).max(0.0);
+                *worth = (*worth + step * *slope / length).max(Micros::ZERO);
             }
             priced = kinds.priced(&worth);
             if priced.bound > best.bound {
                 best.bound = priced.bound;
                 best.worth = (0..instance.devices()).map(|device| worth[kinds.class_of[device]]).collect();
-                patience = PATIENCE;
-            } else if patience == 0 {
-                (step, patience) = (step / 2.0, PATIENCE);
+                rounds_left = STALLED_ROUNDS;
+            } else if rounds_left == 0 {
+                (step, rounds_left) = (step / 2.0, STALLED_ROUNDS);
             } else {
-                patience -= 1;
+                rounds_left -= 1;
             }
         }
         best
     }
 }
 
-/// A bound under some prices, and by which share of its memory each class is asked for too much.
+/// Bound under some prices, and the excess demand of each class as a share of its memory.
 struct Priced {
     bound: Micros,
     excess: Vec<f64>,
 }
 
-/// The cheapest cut of a task's queue.
+/// Cheapest split of a task's queue into launches.
 #[derive(Clone, Default)]
 struct Cut {
     cost: Micros,
-    /// By class of devices, in shares of one device's memory.
+    /// Memory by class of devices, in shares of one device's memory.
     taken: Vec<f64>,
 }
 
-/// Equal devices and equal tasks.
+/// Classes of equal devices and kinds of equal tasks.
 struct Kinds<'a> {
     instance: &'a Instance,
-    /// The devices of each class.
+    /// Devices of each class.
     classes: Vec<Vec<usize>>,
     class_of: Vec<usize>,
-    /// By kind: one task of it.
+    /// One task of each kind.
     example: Vec<usize>,
-    /// By task.
+    /// Kind of each task.
     kind_of: Vec<usize>,
 }
 
 impl<'a> Kinds<'a> {
     fn new(instance: &'a Instance) -> Self {
-        let bits = |time: Option<Micros>| time.unwrap_or(f64::INFINITY).to_bits();
+        let bits = |time: Option<Micros>| time.unwrap_or(Micros::INFINITY).0.to_bits();
         let mut classes: Vec<Vec<usize>> = Vec::new();
         let mut class_of = Vec::with_capacity(instance.devices());
         for device in 0..instance.devices() {
@@ -140,7 +142,7 @@ impl<'a> Kinds<'a> {
                 let sizes = instance.batch_sizes(class[0]).iter();
                 sizes.map(move |size| bits(instance.time_at(task, class[0], *size)))
             });
-            let held = [instance.static_bytes(task, 0), instance.static_bytes(task, 1)].map(f64::to_bits);
+            let held = [instance.static_bytes(task, 0), instance.static_bytes(task, 1)].map(|bytes| bytes.0.to_bits());
             let kind = *kinds.entry(times.chain(held).collect()).or_insert_with(|| {
                 example.push(task);
                 example.len() - 1
@@ -150,7 +152,7 @@ impl<'a> Kinds<'a> {
         Self { instance, classes, class_of, example, kind_of }
     }
 
-    /// What one look at everything costs.
+    /// Returns the number of steps of one evaluation of the bound.
     fn steps(&self) -> usize {
         self.example.len() * 2 * self.steps_a_task().min(MOST_STEPS_A_TASK)
     }
@@ -161,14 +163,14 @@ impl<'a> Kinds<'a> {
         (instance.inputs() as usize).saturating_mul(sizes)
     }
 
-    /// The bound when each class's memory is worth so much a device: the way through the graph where most is paid, and the
-    /// memory of all that is beside it.
+    /// Returns the bound for prices of each class's memory per device: the most expensive path through the graph, and the
+    /// memory of all tasks beside it.
     fn priced(&self, worth: &[Micros]) -> Priced {
         let on_way: Vec<Cut> = self.example.iter().map(|task| self.cheapest(*task, worth, 1.0)).collect();
         let beside: Vec<Cut> = self.example.iter().map(|task| self.cheapest(*task, worth, 0.0)).collect();
         let instance = self.instance;
         let more = |task: usize| on_way[self.kind_of[task]].cost - beside[self.kind_of[task]].cost;
-        let mut longest = vec![0.0; instance.tasks()];
+        let mut longest = vec![Micros::ZERO; instance.tasks()];
         let mut from: Vec<Option<usize>> = vec![None; instance.tasks()];
         let mut last: Option<usize> = None;
         for &task in instance.order() {
@@ -189,7 +191,8 @@ impl<'a> Kinds<'a> {
             next = from[task];
         }
         let mut excess: Vec<f64> = self.classes.iter().map(|class| -(class.len() as f64)).collect();
-        let given_back: Micros = worth.iter().zip(&self.classes).map(|(worth, class)| worth * class.len() as f64).sum();
+        let given_back: Micros =
+            worth.iter().zip(&self.classes).map(|(worth, class)| *worth * class.len() as f64).sum();
         let mut bound = -given_back;
         for (task, on) in is_on_way.into_iter().enumerate() {
             let cut = &(if on { &on_way } else { &beside })[self.kind_of[task]];
@@ -200,17 +203,18 @@ impl<'a> Kinds<'a> {
         Priced { bound, excess }
     }
 
-    /// The share of a device's memory that a launch holds for sure; nothing where there is no limit.
+    /// Returns the share of a device's memory that a launch is sure to occupy; zero without a limit.
     fn share(&self, task: usize, device: usize, size: u32) -> f64 {
         let bytes: Bytes = match self.instance.memory_model() {
             MemoryModel::Static => self.instance.static_bytes(task, size),
             MemoryModel::Liveness => self.instance.weight_bytes(task),
         };
-        // A device without memory runs only what needs none.
-        if bytes == 0.0 { 0.0 } else { bytes / self.instance.capacity_bytes(device).max(1.0) }
+        // A device without memory only runs tasks that need none.
+        if bytes == Bytes::ZERO { 0.0 } else { bytes / self.instance.capacity_bytes(device).max(Bytes(1.0)) }
     }
 
-    /// The cheapest launches, at most one a device, that add up to the queue; times count as much as is said.
+    /// Returns the cheapest launches, at most one per device, that sum to the queue; `time_counts` is the weight of
+    /// times.
     fn cheapest(&self, task: usize, worth: &[Micros], time_counts: f64) -> Cut {
         let instance = self.instance;
         let inputs = instance.inputs() as usize;
@@ -222,10 +226,10 @@ impl<'a> Kinds<'a> {
                 Some((*size as usize, mean + worth[self.class_of[device]] * share, share))
             })
         };
-        let mut cut = Cut { cost: 0.0, taken: vec![0.0; self.classes.len()] };
+        let mut cut = Cut { cost: Micros::ZERO, taken: vec![0.0; self.classes.len()] };
         if self.steps_a_task() > MOST_STEPS_A_TASK {
             let all = instance.allowed(task).iter().flat_map(|device| launches(*device).map(move |way| (*device, way)));
-            let rate = |(_, (size, cost, _)): &(usize, (usize, Micros, f64))| cost / *size as f64;
+            let rate = |(_, (size, cost, _)): &(usize, (usize, Micros, f64))| *cost / *size as f64;
             if let Some(way) = all.min_by(|a, b| rate(a).total_cmp(&rate(b))) {
                 let (device, (size, _, share)) = way;
                 cut.cost = rate(&way) * inputs as f64;
@@ -233,9 +237,9 @@ impl<'a> Kinds<'a> {
             }
             return cut;
         }
-        let mut cost_of = vec![f64::INFINITY; inputs + 1];
-        cost_of[0] = 0.0;
-        // For each device and sum, the launch that the cheapest way to it ends with.
+        let mut cost_of = vec![Micros::INFINITY; inputs + 1];
+        cost_of[0] = Micros::ZERO;
+        // For each device and sum, the last launch of the cheapest split.
         let mut chosen = Vec::new();
         for &device in instance.allowed(task) {
             let before = cost_of.clone();
@@ -250,8 +254,8 @@ impl<'a> Kinds<'a> {
             }
             chosen.push((device, last));
         }
-        // Sizes that do not add up are an error elsewhere.
-        cut.cost = if cost_of[inputs].is_finite() { cost_of[inputs] } else { 0.0 };
+        // Sizes that do not sum to the queue are rejected elsewhere.
+        cut.cost = if cost_of[inputs].is_finite() { cost_of[inputs] } else { Micros::ZERO };
         let mut left = inputs;
         for (device, last) in chosen.iter().rev() {
             if let Some((size, share)) = last[left] {

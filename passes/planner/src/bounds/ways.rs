@@ -1,20 +1,19 @@
-//! Earliest times along ways through the graph: each task on its best device, but with the transfers that the choice of
-//! devices costs.
+//! Heads and tails of tasks: lower bounds on the time before and after a task on each device, with transfers.
 //!
-//! Devices are taken to be free always, unless prices are given: then work must fit between the earliest time at which it
-//! can begin and the start of what waits for it. If no task of a set starts before h, and all of them end before a task
-//! starts, then that task starts no earlier than h plus what the set pays for devices (see [`super::load`]). Taking for
-//! the set those ancestors of a task that start no earlier than h, for each h, heads grow along the graph: after a
-//! bottleneck the work behind it is counted from the bottleneck's head on. Tails are the same, backwards.
+//! Devices are assumed to be always free, unless prices are given. If no task of a set starts before h, and all of them
+//! end before a task starts, then that task starts no earlier than h plus the set's payment for devices (see
+//! [`super::load`]). For each h, the set consists of the task's ancestors whose heads are at least h, so heads grow along
+//! the graph: the work after a bottleneck is counted from the bottleneck's head on. Tails are the same, backwards.
 
 use super::load::Prices;
 use crate::model::instance::{Arc, Instance};
 use crate::model::units::Micros;
 
-/// Beyond so many tasks, ancestors are not looked at: that takes the square of their number.
+/// Maximum number of tasks whose ancestors are considered: the effort is quadratic.
 const MOST_TASKS: usize = 3000;
 
-/// Heads or tails: the least time between the beginning and each task's start, or between each task's end and the end.
+/// Heads or tails: least time from the start of the plan to each task's start, or from each task's end to the end of the
+/// plan.
 pub(super) struct Ways {
     /// By task and device; infinite where the task may not run.
     on: Vec<Micros>,
@@ -22,13 +21,13 @@ pub(super) struct Ways {
 }
 
 impl Ways {
-    /// No launch of a task on a device starts earlier after the beginning.
+    /// Computes the least time from the start of the plan to a launch of each task on each device.
     pub(super) fn heads(instance: &Instance, prices: Option<&Prices>) -> Self {
         let link = |tensor: usize, there: usize, here: usize| instance.transfer(tensor, there, here);
         Self::new(instance, prices, instance.order().to_vec(), |task| instance.predecessors(task), link)
     }
 
-    /// No launch of a task on a device ends later before the end.
+    /// Computes the least time from a launch of each task on each device to the end of the plan.
     pub(super) fn tails(instance: &Instance, prices: Option<&Prices>) -> Self {
         let order = instance.order().iter().rev().copied().collect();
         let link = |tensor: usize, there: usize, here: usize| instance.transfer(tensor, here, there);
@@ -43,23 +42,24 @@ impl Ways {
         transfer: impl Fn(usize, usize, usize) -> Micros,
     ) -> Self {
         let devices = instance.devices();
-        let mut ways = Self { on: vec![f64::INFINITY; instance.tasks() * devices], devices };
-        let mut crowd = prices.filter(|_| instance.tasks() <= MOST_TASKS).map(|prices| Crowd::new(instance, prices));
+        let mut ways = Self { on: vec![Micros::INFINITY; instance.tasks() * devices], devices };
+        let mut ancestors =
+            prices.filter(|_| instance.tasks() <= MOST_TASKS).map(|prices| Ancestors::new(instance, prices));
         for task in order {
-            let crowded = crowd.as_mut().map_or(0.0, |crowd| crowd.delay(task, before(task)));
+            let delay = ancestors.as_mut().map_or(Micros::ZERO, |ancestors| ancestors.delay(task, before(task)));
             for &device in instance.allowed(task) {
                 let arrival = |arc: &Arc| {
                     let from = |there: &usize| {
                         let end = ways.on[arc.task * devices + there] + quickest(instance, arc.task, *there);
                         end + transfer(arc.tensor, *there, device)
                     };
-                    instance.allowed(arc.task).iter().map(from).fold(f64::INFINITY, f64::min)
+                    instance.allowed(arc.task).iter().map(from).fold(Micros::INFINITY, Micros::min)
                 };
-                let head = before(task).iter().map(arrival).fold(crowded, f64::max);
+                let head = before(task).iter().map(arrival).fold(delay, Micros::max);
                 ways.on[task * devices + device] = head;
             }
-            if let Some(crowd) = &mut crowd {
-                crowd.head[task] = ways.least(task);
+            if let Some(ancestors) = &mut ancestors {
+                ancestors.head[task] = ways.least(task);
             }
         }
         ways
@@ -69,49 +69,49 @@ impl Ways {
         self.on[task * self.devices + device]
     }
 
-    /// On the device that is best for the task.
+    /// Returns the minimum over the devices.
     pub(super) fn least(&self, task: usize) -> Micros {
-        self.on[task * self.devices..][..self.devices].iter().copied().fold(f64::INFINITY, f64::min)
+        self.on[task * self.devices..][..self.devices].iter().copied().fold(Micros::INFINITY, Micros::min)
     }
 }
 
-/// The shortest launch of a task on a device.
+/// Returns the time of the shortest launch of a task on a device.
 pub(super) fn quickest(instance: &Instance, task: usize, device: usize) -> Micros {
     let sizes = instance.batch_sizes(device).iter();
-    sizes.filter_map(|size| instance.time_at(task, device, *size)).fold(f64::INFINITY, f64::min)
+    sizes.filter_map(|size| instance.time_at(task, device, *size)).fold(Micros::INFINITY, Micros::min)
 }
 
-/// Who comes before whom, and what that costs.
-struct Crowd<'a> {
+/// Ancestors of each task, and the delay that their work causes.
+struct Ancestors<'a> {
     prices: &'a Prices,
     words: usize,
-    /// A bit for each task that comes before a task.
-    ancestors: Vec<u64>,
+    /// Bit set of the ancestors of each task.
+    bits: Vec<u64>,
     head: Vec<Micros>,
 }
 
-impl<'a> Crowd<'a> {
+impl<'a> Ancestors<'a> {
     fn new(instance: &Instance, prices: &'a Prices) -> Self {
         let tasks = instance.tasks();
         let words = tasks.div_ceil(64);
-        Self { prices, words, ancestors: vec![0; tasks * words], head: vec![0.0; tasks] }
+        Self { prices, words, bits: vec![0; tasks * words], head: vec![Micros::ZERO; tasks] }
     }
 
-    /// How early a task can start, given the work of those that come before it. One launch of each does: for a queue, no
-    /// more is sure to have happened.
+    /// Returns the earliest start of a task, given the work of its ancestors. One launch of each counts: for a queue, no
+    /// more is sure to precede the task.
     fn delay(&mut self, task: usize, before: &[Arc]) -> Micros {
         let words = self.words;
         for arc in before {
             for word in 0..words {
-                self.ancestors[task * words + word] |= self.ancestors[arc.task * words + word];
+                self.bits[task * words + word] |= self.bits[arc.task * words + word];
             }
-            self.ancestors[task * words + arc.task / 64] |= 1 << (arc.task % 64);
+            self.bits[task * words + arc.task / 64] |= 1 << (arc.task % 64);
         }
-        let bits = &self.ancestors[task * words..][..words];
+        let bits = &self.bits[task * words..][..words];
         let mut set: Vec<usize> =
             (0..self.head.len()).filter(|other| bits[other / 64] >> (other % 64) & 1 == 1).collect();
         set.sort_by(|a, b| self.head[*b].total_cmp(&self.head[*a]));
-        let mut delay: Micros = 0.0;
+        let mut delay = Micros::ZERO;
         for priced in &self.prices.pool {
             let mut paid = -priced.memory_worth;
             for &other in &set {

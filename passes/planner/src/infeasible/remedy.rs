@@ -1,37 +1,37 @@
-//! A change that makes a plan possible.
+//! Change that makes a problem feasible.
 
 use crate::model::options::Options;
 use crate::model::problem::Problem;
 use crate::model::problem::{abbreviated, list};
 use crate::model::units::{Bytes, human_bytes};
 
-/// What is to change.
+/// Change of a problem or of its options.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Remedy {
-    /// These nodes are not pinned.
+    /// Removes the pins of these nodes.
     Unpinned(Vec<usize>),
-    /// These lists of `colocate` are not there.
+    /// Removes these lists of `colocate`.
     Apart(Vec<usize>),
-    /// There are links from one device to another.
+    /// Adds links between these pairs of devices.
     Linked(Vec<(usize, usize)>),
-    /// One device has so much memory.
+    /// Sets the memory of one device.
     Memory(usize, Bytes),
-    /// Every device has at least so much memory.
+    /// Sets a minimum memory for every device.
     MemoryOfEach(Bytes),
-    /// One device takes batches of this size too.
+    /// Adds a batch size to one device.
     BatchSize(usize, u32),
-    /// So many inputs are queued.
+    /// Sets the number of queued inputs.
     Inputs(u32),
-    /// A pipeline may have so many stages.
+    /// Sets the maximum number of stages of a pipeline.
     Stages(u32),
-    /// A device may have several stages of a pipeline.
+    /// Allows several stages of a pipeline on one device.
     SharedDevices,
-    /// Several changes, none of which is enough.
+    /// Several changes, all of which are needed.
     All(Vec<Remedy>),
 }
 
 impl Remedy {
-    /// Changes a problem, and what is asked of it.
+    /// Applies the change to a problem and its options.
     pub fn apply(&self, problem: &mut Problem, options: &mut Options) {
         match self {
             Self::Unpinned(nodes) => nodes.iter().for_each(|node| problem.nodes[*node].pin = None),
@@ -61,7 +61,7 @@ impl Remedy {
         }
     }
 
-    /// What comes after `there is a plan`.
+    /// Returns the text that follows `there is a plan`.
     pub(super) fn words(&self, problem: &Problem) -> String {
         let device = |device: usize| problem.devices[device].name.as_str();
         match self {
@@ -83,7 +83,7 @@ impl Remedy {
                 format!("with {} {}", if links.len() == 1 { "a link" } else { "links" }, list(&links, " and "))
             }
             Self::Memory(of, bytes) => {
-                let more = bytes - problem.devices[*of].memory.unwrap_or(*bytes);
+                let more = *bytes - problem.devices[*of].memory.unwrap_or(*bytes);
                 format!("with {} on {}, {} more", human_bytes(*bytes), device(*of), human_bytes(more))
             }
             Self::MemoryOfEach(bytes) => format!("with at least {} on each device", human_bytes(*bytes)),

@@ -1,17 +1,17 @@
-//! The smallest change of each kind after which there is a plan.
+//! Smallest change of each kind that makes a problem feasible.
 
 use super::remedy::Remedy;
 use super::trials::Trials;
 use crate::model::options::Options;
 use crate::model::plan::Objective;
 use crate::model::problem::Problem;
-use crate::model::units::Bytes;
+use crate::model::units::{Bytes, BytesPerMicro};
 
-/// How far the number of inputs may go from what was asked.
+/// Maximum distance of the number of inputs from the requested one.
 const FEWER_INPUTS: u32 = 16;
 const MORE_INPUTS: u32 = 8;
 
-/// Of more tasks than this, memory is found to within a share of it.
+/// Number of tasks above which memory is determined only within a relative error.
 const MANY_TASKS: usize = 100;
 const CLOSE: f64 = 0.01;
 
@@ -22,7 +22,7 @@ pub(super) struct Search<'a> {
     trials: Trials,
 }
 
-/// A constraint that may be given up.
+/// Constraint that may be removed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Constraint {
     Pin(usize),
@@ -33,12 +33,12 @@ enum Constraint {
 impl<'a> Search<'a> {
     pub(super) fn new(problem: &'a Problem, objective: Objective, options: &Options) -> Self {
         let trials = Trials::new(problem, objective, options);
-        // Plans of other problems are not reported.
+        // Plans of changed problems are not reported.
         let options = Options { observer: crate::Observer::default(), ..options.clone() };
         Self { problem, objective, trials, options }
     }
 
-    /// One of each kind that helps; where none does, several kinds together.
+    /// Returns one remedy of each kind that makes the problem feasible; if there is none, one of several kinds.
     pub(super) fn remedies(mut self) -> Vec<Remedy> {
         if self.objective == Objective::Pipeline && self.problem.mtpp.is_some() {
             return Vec::new();
@@ -58,7 +58,7 @@ impl<'a> Search<'a> {
         found
     }
 
-    /// Pins that leave a choice once they are gone, what they take most of memory first.
+    /// Returns pins whose removal allows another device, those of tasks with the most memory first.
     fn pins(&self) -> Vec<Constraint> {
         let problem = self.problem;
         let outputs = problem.output_bytes();
@@ -83,11 +83,13 @@ impl<'a> Search<'a> {
     fn links(&self) -> Vec<Constraint> {
         let devices = 0..self.problem.devices.len();
         let pairs = devices.clone().flat_map(|from| devices.clone().map(move |to| (from, to)));
-        let missing = pairs.filter(|(from, to)| from != to && self.problem.bandwidth[*from][*to] == Some(0.0));
+        let missing =
+            pairs.filter(|(from, to)| from != to && self.problem.bandwidth[*from][*to] == Some(BytesPerMicro::ZERO));
         missing.map(|(from, to)| Constraint::NoLink(from, to)).collect()
     }
 
-    /// Few of these constraints without which there is a plan, maybe together with another change.
+    /// Returns a small subset of constraints whose removal makes the problem feasible, maybe together with another
+    /// change.
     fn least_of(&mut self, all: &[Constraint], beside: Option<&Remedy>) -> Option<Remedy> {
         if all.is_empty() || !self.helps(&given_up(all), beside) {
             return None;
@@ -95,7 +97,7 @@ impl<'a> Search<'a> {
         if let Some(one) = all.iter().find(|one| self.helps(&given_up(&[**one]), beside)) {
             return Some(given_up(&[*one]));
         }
-        // The first ones, as few as help; then without those that others make superfluous, the last first.
+        // Binary search for the shortest sufficient prefix; then removes redundant constraints, last first.
         let (mut too_few, mut enough) = (1, all.len());
         while enough - too_few > 1 {
             let middle = too_few.midpoint(enough);
@@ -116,14 +118,14 @@ impl<'a> Search<'a> {
         Some(given_up(&left))
     }
 
-    /// Constraints of all kinds, and memory.
+    /// Returns a remedy that combines constraints of all kinds and memory.
     fn together(&mut self, all: &[Constraint]) -> Option<Remedy> {
         if let Some(some) = self.least_of(all, None) {
             return Some(some);
         }
         let plenty = Remedy::MemoryOfEach(self.plenty());
         let some = if self.helps(&plenty, None) { given_up(&[]) } else { self.least_of(all, Some(&plenty))? };
-        let memory = self.least_memory(0.0, &some, Remedy::MemoryOfEach)?;
+        let memory = self.least_memory(Bytes::ZERO, &some, Remedy::MemoryOfEach)?;
         Some(match some {
             Remedy::All(mut some) => {
                 some.push(memory);
@@ -133,7 +135,7 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// The device that needs the least more, or what each device needs.
+    /// Returns more memory for the device that needs the least of it, or a minimum for every device.
     fn memory(&mut self) -> Option<Remedy> {
         let nothing = given_up(&[]);
         let limited: Vec<(usize, Bytes)> =
@@ -141,8 +143,8 @@ impl<'a> Search<'a> {
         let plenty = self.plenty();
         let mut least: Option<(Bytes, Remedy)> = None;
         for &(device, memory) in &limited {
-            // Once a device is known, others must need less.
-            let enough = least.as_ref().map_or(plenty, |(more, _)| memory + more.next_down());
+            // Once a remedy is known, other devices must need less.
+            let enough = least.as_ref().map_or(plenty, |(more, _)| memory + Bytes(more.0.next_down()));
             if self.helps(&Remedy::Memory(device, enough), None)
                 && let Some(remedy) = self.least_memory(memory, &nothing, |bytes| Remedy::Memory(device, bytes))
                 && let Remedy::Memory(_, bytes) = remedy
@@ -152,28 +154,29 @@ impl<'a> Search<'a> {
             }
         }
         if least.is_none() && limited.len() > 1 && self.helps(&Remedy::MemoryOfEach(plenty), None) {
-            return self.least_memory(0.0, &nothing, Remedy::MemoryOfEach);
+            return self.least_memory(Bytes::ZERO, &nothing, Remedy::MemoryOfEach);
         }
         least.map(|(_, remedy)| remedy)
     }
 
-    /// What all tasks ever touch, everywhere at once.
+    /// Returns memory that suffices for all tasks and tensors on one device.
     fn plenty(&self) -> Bytes {
         let inputs = f64::from(if self.objective == Objective::Batch { self.inputs_asked() } else { 1 });
         let outputs = self.problem.output_bytes();
         let of = |(node, output): (&crate::model::problem::Node, &Bytes)| {
-            node.weight + (node.input + output + node.scratch) * inputs
+            node.weight + (node.input + *output + node.scratch) * inputs
         };
         let tensors: Bytes = self.problem.all_tensors().iter().map(|tensor| tensor.bytes * inputs).sum();
-        rounded_up(self.problem.nodes.iter().zip(&outputs).map(of).sum::<Bytes>() + tensors + 1.0)
+        rounded_up(self.problem.nodes.iter().zip(&outputs).map(of).sum::<Bytes>() + tensors + Bytes(1.0))
     }
 
-    /// The least memory that helps, beside another change, of those that can be said in a few digits. Plenty helps.
+    /// Returns the least memory, as a rounded size, that makes the problem feasible beside another change. `plenty` is
+    /// sufficient.
     fn least_memory(&mut self, less: Bytes, beside: &Remedy, of: impl Fn(Bytes) -> Remedy) -> Option<Remedy> {
         let (mut too_little, mut enough) = (less, self.plenty());
         let close = if self.problem.nodes.len() > MANY_TASKS { CLOSE } else { 0.0 };
         loop {
-            let middle = rounded_up(too_little.midpoint(enough));
+            let middle = rounded_up(Bytes(too_little.0.midpoint(enough.0)));
             if middle <= too_little || middle >= enough || enough - too_little <= close * enough {
                 break;
             }
@@ -190,7 +193,7 @@ impl<'a> Search<'a> {
         self.options.inputs.unwrap_or(self.problem.inputs)
     }
 
-    /// The next number of inputs that goes.
+    /// Returns the nearest feasible number of inputs.
     fn inputs(&mut self) -> Option<Remedy> {
         if self.objective != Objective::Batch {
             return None;
@@ -202,7 +205,7 @@ impl<'a> Search<'a> {
         others.into_iter().map(Remedy::Inputs).find(|remedy| self.helps(remedy, None))
     }
 
-    /// A batch size that tasks have times for, and a device does not take.
+    /// Returns a batch size that all tasks have times for, but a device does not support.
     fn batch_size(&mut self) -> Option<Remedy> {
         if self.objective != Objective::Batch {
             return None;
@@ -220,7 +223,7 @@ impl<'a> Search<'a> {
         sizes.into_iter().map(|(device, size)| Remedy::BatchSize(device, size)).find(|remedy| self.helps(remedy, None))
     }
 
-    /// More stages, shared devices, or both.
+    /// Returns more stages, shared devices, or both.
     fn pipeline(&mut self) -> Option<Remedy> {
         if self.objective != Objective::Pipeline {
             return None;
@@ -238,7 +241,7 @@ impl<'a> Search<'a> {
         ways.into_iter().find(|remedy| self.helps(remedy, None))
     }
 
-    /// Whether there is a plan after a change, or two.
+    /// Returns true if a plan is found after one change, or two.
     fn helps(&mut self, remedy: &Remedy, beside: Option<&Remedy>) -> bool {
         let (mut problem, mut options) = (self.problem.clone(), self.options.clone());
         problem.inputs = self.inputs_asked();
@@ -249,7 +252,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Constraints by kind.
+/// Groups constraints by kind into a remedy.
 fn given_up(some: &[Constraint]) -> Remedy {
     let (mut pins, mut lists, mut links) = (Vec::new(), Vec::new(), Vec::new());
     for constraint in some {
@@ -267,12 +270,12 @@ fn given_up(some: &[Constraint]) -> Remedy {
     if kinds.len() == 1 { kinds.remove(0) } else { Remedy::All(kinds) }
 }
 
-/// The next size that reads well, up to two digits behind the point; see [`crate::model::units::human_bytes`].
+/// Rounds up to at most two decimals in the unit that [`crate::model::units::human_bytes`] prints.
 fn rounded_up(bytes: Bytes) -> Bytes {
     let mut unit = 1.0;
-    while bytes >= unit * 1024.0 && unit < 1024_f64.powi(4) {
+    while bytes.0 >= unit * 1024.0 && unit < 1024_f64.powi(4) {
         unit *= 1024.0;
     }
     let step = if unit == 1.0 { 1.0 } else { unit / 100.0 };
-    (bytes / step).ceil() * step
+    Bytes((bytes.0 / step).ceil() * step)
 }

@@ -1,4 +1,4 @@
-//! Whether a changed problem has a plan, as far as cheap algorithms tell; so often, and no longer.
+//! Tests whether a changed problem has a plan, with cheap algorithms and within a limit.
 
 use std::time::{Duration, Instant};
 
@@ -12,15 +12,15 @@ use crate::solvers::exact::{self, Limits};
 use crate::solvers::pipeline;
 use crate::solvers::split;
 
-/// Number of changes that may be tried: fewer where there are more tasks and devices, as list schedulers try each task on each, so
-/// that all trials together take about a second.
+/// Number of trials: fewer for more tasks and devices, as list schedulers try each task on each device, so that all
+/// trials together take about a second.
 const MOST: usize = 120;
 const LEAST: usize = 8;
 const TRIED_PLACES: usize = 20_000;
-/// How long it may take where seconds are limited. Of more tasks than this, a single trial may take longer.
+/// Time limit if seconds are limited. With more than [`TIMED_TASKS`] tasks a single trial may exceed it.
 const SECONDS: f64 = 1.0;
 const TIMED_TASKS: usize = 5_000;
-/// Up to so many tasks every placement can be looked at, with so much effort.
+/// Maximum number of tasks of an exhaustive search, and its effort.
 const FEW_TASKS: usize = 40;
 const EXTENSIONS: u64 = 20_000;
 
@@ -28,9 +28,9 @@ pub(super) struct Trials {
     objective: Objective,
     left: usize,
     until: Option<Instant>,
-    /// The longest so far.
+    /// Duration of the longest trial so far.
     longest: Duration,
-    /// Told of each trial, so that progress is shown.
+    /// Notified of each trial, for progress displays.
     observer: Observer,
 }
 
@@ -47,7 +47,7 @@ impl Trials {
         }
     }
 
-    /// Whether there is a plan for sure. Without anything left to try with, nothing is.
+    /// Returns true if a plan was found. Always false once the limit is reached.
     pub(super) fn is_possible(&mut self, problem: &Problem, options: &Options) -> bool {
         let now = Instant::now();
         if self.left == 0 || self.until.is_some_and(|until| now + self.longest > until) {
@@ -67,7 +67,7 @@ impl Trials {
     }
 }
 
-/// Whether a search finds a schedule of few tasks.
+/// Returns true if a search finds a schedule of a small problem.
 fn is_found(problem: &Problem) -> bool {
     let Ok(instance) = Instance::new(problem, Objective::Latency) else { return false };
     let limits = Limits { extensions: EXTENSIONS, ..Limits::default() };

@@ -1,8 +1,8 @@
 //! HiGHS within a wall-clock limit.
 //!
-//! HiGHS looks at the clock between steps, and on a large program a step (presolve, a root relaxation, a round of cuts) can
-//! take longer than the whole limit. So it runs in a thread of its own. A thread that has not returned shortly after the limit
-//! is left behind: it owns everything that it works on, its stop flag is set, and its solutions and bounds so far are the answer.
+//! HiGHS checks the clock between steps, and on a large program a step (presolve, a root relaxation, a round of cuts) can
+//! take longer than the whole limit. So it runs in a thread of its own. A thread that has not returned shortly after the
+//! limit is detached: it owns all of its data, its stop flag is set, and its solutions and bounds so far are the result.
 
 use super::{Event, Limits, Outcome, Program, ffi};
 use crate::model::error::Error;
@@ -15,23 +15,23 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Time after its limit in which HiGHS may still return by itself.
+/// Time after the limit in which HiGHS may still return.
 const GRACE: Duration = Duration::from_millis(50);
 
-/// Threads that were left behind and still run.
-static LEFT_BEHIND: AtomicUsize = AtomicUsize::new(0);
+/// Number of detached threads that still run.
+static DETACHED: AtomicUsize = AtomicUsize::new(0);
 
-/// Ends the process at once if a solver that did not stop in time is still running: exit handlers would destroy what the
-/// solver's library uses. Programs call it last, with everything written; without such a solver it returns.
+/// Ends the process at once if a detached solver is still running: exit handlers would destroy data that the solver's
+/// library uses. Programs call it last, after all output; without such a solver it returns.
 pub fn exit_past_solvers(status: u8) {
-    if LEFT_BEHIND.load(Ordering::Acquire) > 0 {
+    if DETACHED.load(Ordering::Acquire) > 0 {
         // Exit handlers could not write more than this either.
         let _ = (io::stdout().flush(), io::stderr().flush());
         ffi::exit_now(status);
     }
 }
 
-/// Events that cross from the solver's thread, with copies of what they refer to.
+/// Events from the solver's thread, with owned data.
 enum Message {
     Solution(Vec<f64>),
     Bound(f64),
@@ -39,14 +39,14 @@ enum Message {
     Done(Result<Outcome, Error>),
 }
 
-/// State that both threads look at.
+/// Flags that both threads access.
 #[derive(Default)]
 struct Shared {
     stop: AtomicBool,
     is_done: AtomicBool,
 }
 
-/// Solves within so many seconds, and at most [`GRACE`] more.
+/// Solves within `seconds`, and at most [`GRACE`] more.
 pub(super) fn solve(
     program: &Program,
     limits: &Limits,
@@ -61,12 +61,12 @@ pub(super) fn solve(
     let (mut values, mut bound) = (start.map(<[f64]>::to_vec), f64::NEG_INFINITY);
     loop {
         let left = until.map_or(Duration::MAX, |until| until.saturating_duration_since(Instant::now()));
-        let told = match receiver.recv_timeout(left) {
+        let flow = match receiver.recv_timeout(left) {
             Ok(Message::Done(outcome)) => return outcome,
             Ok(Message::Solution(found)) => {
-                let told = observer(Event::Solution(&found));
+                let flow = observer(Event::Solution(&found));
                 values = Some(found);
-                told
+                flow
             }
             Ok(Message::Bound(better)) => {
                 bound = better;
@@ -74,20 +74,20 @@ pub(super) fn solve(
             }
             Ok(Message::Wanted(reply)) => {
                 let mut wanted = None;
-                let told = observer(Event::Wanted(&mut wanted));
-                // The solver waits for it, unless its thread has panicked.
+                let flow = observer(Event::Wanted(&mut wanted));
+                // The solver blocks on the reply, unless its thread has panicked.
                 let _ = reply.send(wanted);
-                told
+                flow
             }
             Err(RecvTimeoutError::Timeout) => {
-                leave_behind(&shared);
+                detach(&shared);
                 let verified = f64::NEG_INFINITY;
                 let (duals, ray) = (Vec::new(), None);
                 return Ok(Outcome { values, bound, verified, duals, ray, finished: false, iterations: 0, nodes: 0 });
             }
             Err(RecvTimeoutError::Disconnected) => return Err(Error::Bug("a solver's thread panicked".to_owned())),
         };
-        if told.is_break() && !shared.stop.swap(true, Ordering::Relaxed) {
+        if flow.is_break() && !shared.stop.swap(true, Ordering::Relaxed) {
             let soon = Instant::now() + GRACE;
             until = Some(until.map_or(soon, |until| until.min(soon)));
         }
@@ -121,22 +121,22 @@ fn spawn(
         };
         let outcome = ffi::solve(&program, &limits, start.as_deref(), &mut relay);
         if shared.is_done.swap(true, Ordering::AcqRel) {
-            LEFT_BEHIND.fetch_sub(1, Ordering::AcqRel);
+            DETACHED.fetch_sub(1, Ordering::AcqRel);
         }
-        // The receiver is gone where this thread was left behind.
+        // The receiver is gone if this thread was detached.
         let _ = sender.send(Message::Done(outcome));
     };
     let spawned = thread::Builder::new().name("highs".to_owned()).spawn(run);
-    spawned.map(drop).map_err(|error| Error::NotFound(format!("no thread for a solver: {error}")))
+    spawned.map(drop).map_err(|error| Error::NotFound(format!("cannot create a solver thread: {error}")))
 }
 
-/// Asks a thread to stop, and counts it until it has.
-fn leave_behind(shared: &Shared) {
+/// Sets the stop flag of a thread, and counts it until it has ended.
+fn detach(shared: &Shared) {
     shared.stop.store(true, Ordering::Relaxed);
-    LEFT_BEHIND.fetch_add(1, Ordering::AcqRel);
+    DETACHED.fetch_add(1, Ordering::AcqRel);
     if shared.is_done.swap(true, Ordering::AcqRel) {
         // It has just ended.
-        LEFT_BEHIND.fetch_sub(1, Ordering::AcqRel);
+        DETACHED.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
@@ -145,7 +145,7 @@ mod test {
     use super::*;
     use crate::random::Random;
 
-    /// A generalised assignment that takes HiGHS minutes.
+    /// Builds a generalized assignment problem that takes HiGHS minutes.
     fn hard() -> Program {
         let mut random = Random::new(3);
         let mut program = Program::default();
@@ -163,7 +163,7 @@ mod test {
     }
 
     #[test]
-    fn limits_are_kept_and_what_was_found_stays() {
+    fn limits_are_kept_and_solutions_are_returned() {
         let (program, began) = (hard(), Instant::now());
         let limits = Limits { seed: 1, iterations: u64::MAX, seconds: Some(0.5) };
         let mut bounds = Vec::new();
@@ -175,12 +175,12 @@ mod test {
         };
         let outcome = program.solve(&limits, None, &mut observer).unwrap();
         assert!(!outcome.finished && bounds.iter().all(|bound| outcome.bound >= *bound), "{outcome:?}");
-        // Hundreds of times as long as it takes on a quiet machine.
+        // Hundreds of times the duration on an idle machine.
         assert!(began.elapsed() < Duration::from_secs(30));
     }
 
     #[test]
-    fn what_is_not_wanted_any_more_is_left_behind() {
+    fn an_observer_stops_the_solve() {
         let (program, began) = (hard(), Instant::now());
         let limits = Limits { seed: 1, iterations: u64::MAX, seconds: Some(300.0) };
         let outcome = program.solve(&limits, None, &mut |_| ControlFlow::Break(())).unwrap();

@@ -7,12 +7,12 @@ use highs_sys::*;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ops::ControlFlow;
 
-/// How far a row may be off, and a whole variable from a whole number.
+/// Feasibility and integrality tolerance.
 const TOLERANCE: f64 = 1e-9;
 
-/// Version of the library that is linked, as "1.15.0".
+/// Returns the version of the linked library, as in "1.15.0".
 pub fn version() -> String {
-    // SAFETY: it takes nothing.
+    // SAFETY: the function has no arguments.
     let version = unsafe { Highs_version() };
     // SAFETY: the text lives as long as the process.
     unsafe { CStr::from_ptr(version) }.to_string_lossy().into_owned()
@@ -24,7 +24,7 @@ unsafe extern "C" {
 
 /// Ends the process without running exit handlers.
 pub(super) fn exit_now(status: u8) -> ! {
-    // SAFETY: it takes a number and does not return.
+    // SAFETY: the function has an integer argument and does not return.
     unsafe { _exit(c_int::from(status)) }
 }
 
@@ -45,13 +45,14 @@ pub(super) fn solve(
     if let Some(start) = start.filter(|start| start.len() == program.columns()) {
         // SAFETY: HiGHS reads a value for each column, and copies them.
         let status = unsafe { Highs_setSolution(solver.0, start.as_ptr(), NULL, NULL, NULL) };
-        check(status, "take a start")?;
+        check(status, "set a start solution")?;
     }
     let (columns, most) = (program.columns(), limits.iterations);
     let mut context = Context { observer, columns, most, bound: f64::NEG_INFINITY, stop: false };
     let data: *mut Context<'_, '_> = &mut context;
-    // SAFETY: the context outlives the run, which is the only caller; callbacks come one at a time, from this thread.
-    check(unsafe { Highs_setCallback(solver.0, Some(called), data.cast()) }, "take a callback")?;
+    // SAFETY: the context outlives the run, during which alone it is used; callbacks are called one at a time, from this
+    // thread.
+    check(unsafe { Highs_setCallback(solver.0, Some(called), data.cast()) }, "set a callback")?;
     for kind in [
         kHighsCallbackMipImprovingSolution,
         kHighsCallbackMipLogging,
@@ -59,13 +60,13 @@ pub(super) fn solve(
         kHighsCallbackCallbackMipUserSolution,
     ] {
         // SAFETY: the instance is alive.
-        check(unsafe { Highs_startCallback(solver.0, kind) }, "call back")?;
+        check(unsafe { Highs_startCallback(solver.0, kind) }, "start a callback")?;
     }
     if solver.run() == kHighsStatusError {
-        // It has been seen to fail at what its presolve made of a program, and not at the program.
+        // HiGHS may fail on the presolved program though not on the program itself.
         solver.skip_presolve()?;
         // SAFETY: the instance is alive.
-        check(unsafe { Highs_clearSolver(solver.0) }, "begin anew")?;
+        check(unsafe { Highs_clearSolver(solver.0) }, "clear its state")?;
         check(solver.run(), "solve")?;
     }
     if program.whole.contains(&true) {
@@ -75,7 +76,7 @@ pub(super) fn solve(
     }
 }
 
-/// A linear program that is solved several times, each time from the basis of the last.
+/// Linear program that is solved repeatedly, each time from the last basis.
 pub(crate) struct Relaxation {
     solver: Solver,
     columns: usize,
@@ -96,52 +97,52 @@ impl Relaxation {
         self.solver.linear_outcome(self.columns, self.rows)
     }
 
-    /// Solves as it is, without presolve, until the cost is above `most`: for programs of which only some limits of columns
-    /// change from one time to the next.
+    /// Disables presolve and stops a solve as soon as its objective exceeds `most`: for programs of which only bounds of
+    /// columns change between solves.
     pub(super) fn until(&mut self, most: f64) -> Result<(), Error> {
         self.solver.skip_presolve()?;
         self.solver.set_number(c"objective_bound", most)
     }
 
-    /// Other limits of some columns.
+    /// Changes the bounds of some columns.
     pub(super) fn narrow(&mut self, columns: &[usize], bounds: &Bounds) -> Result<(), Error> {
         let set = indices(columns)?;
         let of = |ends: &[f64]| columns.iter().map(|column| ends[*column]).collect::<Vec<f64>>();
         let (lower, upper) = (of(&bounds.lower), of(&bounds.upper));
         let count = indices(&[columns.len()])?[0];
-        // SAFETY: the columns are the program's, ascending, and there are limits for each.
+        // SAFETY: the columns are the program's, ascending, with bounds for each.
         let status =
             unsafe { Highs_changeColsBoundsBySet(self.solver.0, count, set.as_ptr(), lower.as_ptr(), upper.as_ptr()) };
-        check(status, "take limits")
+        check(status, "change bounds")
     }
 
-    /// Other limits of a column.
+    /// Changes the bounds of a column.
     pub(crate) fn bound(&mut self, column: Column, lower: f64, upper: f64) -> Result<(), Error> {
         let index = indices(&[column.0])?[0];
         // SAFETY: the column is one of the program's.
-        check(unsafe { Highs_changeColBounds(self.solver.0, index, lower, upper) }, "take limits")
+        check(unsafe { Highs_changeColBounds(self.solver.0, index, lower, upper) }, "change bounds")
     }
 
-    /// One more row.
+    /// Adds a row.
     pub(crate) fn at_least(&mut self, lower: f64, terms: &[(Column, f64)]) -> Result<(), Error> {
         let terms = added_up(terms.iter().copied());
         let columns = indices(&terms.iter().map(|(column, _)| column.0).collect::<Vec<_>>())?;
         let values: Vec<f64> = terms.iter().map(|(_, value)| *value).collect();
         let count = indices(&[terms.len()])?[0];
-        // SAFETY: both arrays have so many entries, and HiGHS copies them.
+        // SAFETY: both arrays have `count` entries, and HiGHS copies them.
         let status =
             unsafe { Highs_addRow(self.solver.0, lower, f64::INFINITY, count, columns.as_ptr(), values.as_ptr()) };
         self.rows += 1;
-        check(status, "take a row")
+        check(status, "add a row")
     }
 }
 
-/// An instance of HiGHS, freed when it goes out of scope.
+/// Owned instance of HiGHS.
 struct Solver(*mut c_void);
 
 impl Drop for Solver {
     fn drop(&mut self) {
-        // SAFETY: HiGHS made it, and nobody else frees it.
+        // SAFETY: the instance was created by HiGHS and is destroyed only here.
         unsafe { Highs_destroy(self.0) };
     }
 }
@@ -150,15 +151,15 @@ const NULL: *const f64 = std::ptr::null();
 
 impl Solver {
     fn new() -> Result<Self, Error> {
-        // SAFETY: it takes nothing, and null says that there is no memory.
+        // SAFETY: the function has no arguments; null means out of memory.
         let solver = unsafe { Highs_create() };
         if solver.is_null() { Err(Error::Bug("HiGHS cannot be created".to_owned())) } else { Ok(Self(solver)) }
     }
 
     fn set(&self, limits: &Limits) -> Result<(), Error> {
         let seed = c_int::try_from(limits.seed % (1 << 31)).unwrap_or(0);
-        // SAFETY: the name ends with zero.
-        check(unsafe { Highs_setBoolOptionValue(self.0, c"output_flag".as_ptr(), 0) }, "be quiet")?;
+        // SAFETY: the name is NUL-terminated.
+        check(unsafe { Highs_setBoolOptionValue(self.0, c"output_flag".as_ptr(), 0) }, "disable its output")?;
         self.set_integer(c"threads", 1)?;
         self.set_integer(c"random_seed", seed)?;
         for (name, value) in [
@@ -175,19 +176,19 @@ impl Solver {
     }
 
     fn set_integer(&self, option: &CStr, value: c_int) -> Result<(), Error> {
-        // SAFETY: the name ends with zero.
-        check(unsafe { Highs_setIntOptionValue(self.0, option.as_ptr(), value) }, "take an option")
+        // SAFETY: the name is NUL-terminated.
+        check(unsafe { Highs_setIntOptionValue(self.0, option.as_ptr(), value) }, "set an option")
     }
 
     fn set_number(&self, option: &CStr, value: f64) -> Result<(), Error> {
-        // SAFETY: the name ends with zero.
-        check(unsafe { Highs_setDoubleOptionValue(self.0, option.as_ptr(), value) }, "take an option")
+        // SAFETY: the name is NUL-terminated.
+        check(unsafe { Highs_setDoubleOptionValue(self.0, option.as_ptr(), value) }, "set an option")
     }
 
     fn skip_presolve(&self) -> Result<(), Error> {
-        // SAFETY: name and value end with zero, and HiGHS copies them.
+        // SAFETY: name and value are NUL-terminated, and HiGHS copies them.
         let status = unsafe { Highs_setStringOptionValue(self.0, c"presolve".as_ptr(), c"off".as_ptr()) };
-        check(status, "leave out presolve")
+        check(status, "disable presolve")
     }
 
     /// Solves the program that was passed. Returns HiGHS's status.
@@ -204,10 +205,9 @@ impl Solver {
     fn pass(&self, program: &Program) -> Result<(), Error> {
         let sizes = indices(&[program.columns(), program.row_lower.len(), program.entry_value.len()])?;
         let (start, column) = (indices(&program.row_start)?, indices(&program.entry_column)?);
-        let kind = |whole: &bool| if *whole { kHighsVarTypeInteger } else { kHighsVarTypeContinuous };
+        let kind = |is_integer: &bool| if *is_integer { kHighsVarTypeInteger } else { kHighsVarTypeContinuous };
         let kinds: Vec<HighsInt> = program.whole.iter().map(kind).collect();
-        // SAFETY: every array has the length that the sizes say, the entries' columns are columns, and HiGHS copies
-        // all.
+        // SAFETY: every array has the length that the sizes give, the entries' columns exist, and HiGHS copies all.
         let status = unsafe {
             Highs_passMip(
                 self.0,
@@ -228,73 +228,73 @@ impl Solver {
                 kinds.as_ptr(),
             )
         };
-        check(status, "take an integer program")
+        check(status, "load an integer program")
     }
 
     fn outcome(&self, columns: usize, bound: &CStr) -> Result<Outcome, Error> {
-        // SAFETY: it only reads.
+        // SAFETY: the call only reads.
         let status = unsafe { Highs_getModelStatus(self.0) };
         let infeasible = [kHighsModelStatusInfeasible, kHighsModelStatusUnboundedOrInfeasible].contains(&status);
         let feasible = self.int(c"primal_solution_status")? == kHighsSolutionStatusFeasible;
         let mut values = vec![0.0; columns];
         if feasible {
             let null = std::ptr::null_mut();
-            // SAFETY: there is room for a value for each column, and HiGHS leaves out what it has no place for.
-            check(unsafe { Highs_getSolution(self.0, values.as_mut_ptr(), null, null, null) }, "give a solution")?;
+            // SAFETY: there is space for a value for each column, and HiGHS skips null arrays.
+            check(unsafe { Highs_getSolution(self.0, values.as_mut_ptr(), null, null, null) }, "return a solution")?;
         }
         let finished = infeasible || status == kHighsModelStatusOptimal || status == kHighsModelStatusModelEmpty;
         let bound = if infeasible { f64::INFINITY } else { self.double(bound)? };
         Ok(Outcome {
             values: feasible.then_some(values),
-            // A search that was interrupted says nothing by an infinite bound.
+            // An infinite bound of an interrupted search is meaningless.
             bound: if bound == f64::INFINITY && !finished { f64::NEG_INFINITY } else { bound },
             verified: f64::NEG_INFINITY,
             duals: Vec::new(),
             ray: None,
             finished,
-            // Negative where there were more than it can say.
+            // Negative on overflow.
             iterations: u64::try_from(self.int(c"simplex_iteration_count")?).unwrap_or(u64::MAX),
             nodes: self.nodes(),
         })
     }
 
-    /// With dual values, and where there is no solution a ray that shows it, if there is any.
+    /// Returns the outcome with dual values and, if infeasible, a Farkas ray if HiGHS has one.
     fn linear_outcome(&self, columns: usize, rows: usize) -> Result<Outcome, Error> {
         let mut outcome = self.outcome(columns, c"objective_function_value")?;
         let (null, mut duals) = (std::ptr::null_mut(), vec![0.0; rows]);
-        // SAFETY: there is room for a value for each row, and HiGHS leaves out what it has no place for.
+        // SAFETY: there is space for a value for each row, and HiGHS skips null arrays.
         let status = unsafe { Highs_getSolution(self.0, null, null, null, duals.as_mut_ptr()) };
         if status != kHighsStatusError {
             outcome.duals = duals;
         }
         if outcome.bound == f64::INFINITY {
             let (mut has_ray, mut ray) = (0, vec![0.0; rows]);
-            // SAFETY: there is room for a value for each row.
+            // SAFETY: there is space for a value for each row.
             let status = unsafe { Highs_getDualRay(self.0, &mut has_ray, ray.as_mut_ptr()) };
             outcome.ray = (status != kHighsStatusError && has_ray != 0).then_some(ray);
         }
         Ok(outcome)
     }
 
-    /// Nothing for programs without whole columns.
+    /// Returns the number of explored nodes; zero for programs without integer columns.
     fn nodes(&self) -> u64 {
         let mut value = 0;
-        // SAFETY: the name ends with zero, and the place is there.
+        // SAFETY: the name is NUL-terminated, and the destination is valid.
         let status = unsafe { Highs_getInt64InfoValue(self.0, c"mip_node_count".as_ptr(), &mut value) };
         if status == kHighsStatusError { 0 } else { u64::try_from(value).unwrap_or(0) }
     }
 
     fn int(&self, name: &CStr) -> Result<c_int, Error> {
         let mut value = 0;
-        // SAFETY: the name ends with zero, and the place is there.
-        check(unsafe { Highs_getIntInfoValue(self.0, name.as_ptr(), &mut value) }, "say how it went")?;
+        // SAFETY: the name is NUL-terminated, and the destination is valid.
+        check(unsafe { Highs_getIntInfoValue(self.0, name.as_ptr(), &mut value) }, "return its statistics")?;
         Ok(value)
     }
 
     fn double(&self, name: &CStr) -> Result<f64, Error> {
         let mut value = 0.0;
-        // SAFETY: the name ends with zero, and the place is there.
-        check(unsafe { Highs_getDoubleInfoValue(self.0, name.as_ptr(), &mut value) }, "say how it went")?;
+        // SAFETY: the name is NUL-terminated, and the destination is valid.
+        check(unsafe { Highs_getDoubleInfoValue(self.0, name.as_ptr(), &mut value) }, "return its statistics")?;
         Ok(value)
     }
 }
@@ -308,13 +308,13 @@ fn check(status: HighsInt, what: &str) -> Result<(), Error> {
     if status == kHighsStatusError { Err(Error::Bug(format!("HiGHS could not {what}"))) } else { Ok(()) }
 }
 
-/// What callbacks need.
+/// State of the callbacks.
 struct Context<'a, 'b> {
     observer: &'a mut Observer<'b>,
     columns: usize,
     most: u64,
     bound: f64,
-    /// HiGHS listens at some callbacks only.
+    /// Stop request; HiGHS accepts it only in some callbacks.
     stop: bool,
 }
 
@@ -328,13 +328,13 @@ unsafe extern "C" fn called(
     if out.is_null() || data.is_null() {
         return;
     }
-    // SAFETY: the data are the context that `solve` keeps, and nobody else holds it while HiGHS runs.
+    // SAFETY: `data` is the context of `solve`, which is not accessed otherwise while HiGHS runs.
     let context = unsafe { &mut *data.cast::<Context<'_, '_>>() };
-    // SAFETY: HiGHS keeps it for the duration of the call.
+    // SAFETY: HiGHS keeps it valid for the duration of the call.
     let out = unsafe { &*out };
-    let whole = usize::try_from(out.mip_solution_size).is_ok_and(|size| size == context.columns);
-    if kind == kHighsCallbackMipImprovingSolution && whole && !out.mip_solution.is_null() {
-        // SAFETY: HiGHS says that there is a value for each column.
+    let is_complete = usize::try_from(out.mip_solution_size).is_ok_and(|size| size == context.columns);
+    if kind == kHighsCallbackMipImprovingSolution && is_complete && !out.mip_solution.is_null() {
+        // SAFETY: HiGHS has set the size: a value for each column.
         let values = unsafe { std::slice::from_raw_parts(out.mip_solution, context.columns) };
         context.stop |= (context.observer)(Event::Solution(values)).is_break();
     }
@@ -345,18 +345,18 @@ unsafe extern "C" fn called(
     if kind == kHighsCallbackCallbackMipUserSolution && !into.is_null() {
         let mut wanted = None;
         context.stop |= (context.observer)(Event::Wanted(&mut wanted)).is_break();
-        // SAFETY: HiGHS keeps it for the duration of the call.
+        // SAFETY: HiGHS keeps it valid for the duration of the call.
         let into = unsafe { &mut *into };
         let fits = usize::try_from(into.user_solution_size).is_ok_and(|size| size == context.columns);
         if let Some(values) = wanted.filter(|values| fits && values.len() == context.columns) {
-            // SAFETY: HiGHS says that there is room for a value for each column.
+            // SAFETY: HiGHS has set the size: space for a value for each column.
             unsafe { std::ptr::copy_nonoverlapping(values.as_ptr(), into.user_solution, values.len()) };
             into.user_has_solution = 1;
         }
     }
     context.stop |= u64::try_from(out.mip_total_lp_iterations).is_ok_and(|spent| spent >= context.most);
     if context.stop && kind == kHighsCallbackMipInterrupt && !into.is_null() {
-        // SAFETY: HiGHS keeps it for the duration of the call.
+        // SAFETY: HiGHS keeps it valid for the duration of the call.
         unsafe { (*into).user_interrupt = 1 };
     }
 }

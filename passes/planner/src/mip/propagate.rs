@@ -1,16 +1,16 @@
-//! Narrower bounds of variables that follow from rows, rounded to the safe side.
+//! Bound propagation: tighter bounds of variables that follow from rows, rounded to the safe side.
 
 use super::Program;
 use super::safe::{Bounds, down, up};
 
-/// Coefficients of programs are rounded: rows are wider by this share of their limit, or by as much where that is small.
+/// Relative slack of rows for rounded coefficients; absolute for small bounds.
 const MARGIN: f64 = 1e-11;
-/// A limit of an integer variable may be past an integer by this much.
+/// Integrality tolerance of a derived bound.
 const INTEGRAL: f64 = 1e-9;
-/// Limits of other variables change only by more than this share of what is between them.
+/// Minimum relative reduction of a continuous variable's domain.
 const GAIN: f64 = 0.01;
 
-/// The program by rows and by columns, and the rows that have to be looked at.
+/// Program by rows and by columns, and a queue of rows to propagate.
 pub(super) struct Propagator<'a> {
     program: &'a Program,
     rows_of: Vec<Vec<u32>>,
@@ -18,7 +18,7 @@ pub(super) struct Propagator<'a> {
     is_queued: Vec<bool>,
 }
 
-/// The least that a sum can be: finite terms, and how many have no limit.
+/// Minimum activity of a row: sum of the finite terms, and number of infinite ones.
 struct Activity {
     finite: f64,
     infinite: usize,
@@ -33,13 +33,13 @@ impl<'a> Propagator<'a> {
         Self { program, rows_of, queue: Vec::new(), is_queued: vec![false; program.rows()] }
     }
 
-    /// Looks at all rows. False where there is no solution within the bounds.
+    /// Propagates all rows. Returns false if there is no solution within the bounds.
     pub(super) fn all(&mut self, bounds: &mut Bounds) -> bool {
         (0..self.program.rows()).rev().for_each(|row| self.push(row as u32));
         self.run(bounds)
     }
 
-    /// Narrows the bounds after those of some columns have changed. False where there is no solution within them.
+    /// Propagates after the bounds of some columns have changed. Returns false if there is no solution within them.
     pub(super) fn after(&mut self, changed: &[usize], bounds: &mut Bounds) -> bool {
         changed.iter().for_each(|column| self.touch(*column));
         self.run(bounds)
@@ -58,7 +58,7 @@ impl<'a> Propagator<'a> {
     }
 
     fn run(&mut self, bounds: &mut Bounds) -> bool {
-        // Chains of small steps may be long, and need not be followed to their ends.
+        // Long chains of small reductions are cut off.
         let mut steps = 20 * self.program.rows() + 1000;
         let mut is_open = true;
         while let Some(row) = self.queue.pop() {
@@ -143,7 +143,7 @@ fn is_gain(by: f64, of: f64, is_integer: bool) -> bool {
     is_integer || of.is_infinite() || by > GAIN * of
 }
 
-/// The least that a term can be, rounded down.
+/// Returns the minimum of a term, rounded down.
 fn term(value: f64, column: usize, bounds: &Bounds) -> f64 {
     let limit = if value > 0.0 { bounds.lower[column] } else { bounds.upper[column] };
     if limit == 0.0 { 0.0 } else { down(value * limit) }

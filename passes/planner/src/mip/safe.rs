@@ -1,13 +1,14 @@
-//! Bounds from dual values with directed rounding (Neumaier and Shcherbina, "Safe bounds in linear and mixed-integer linear
-//! programming", 2004).
+//! Bounds from dual values with directed rounding (Neumaier and Shcherbina, "Safe bounds in linear and mixed-integer
+//! linear programming", 2004).
 //!
-//! For any multipliers `y` of the rows, `cost · x = y · (rows · x) + (cost − y · rows) · x`, and each of the two sums is at least
-//! what its terms are at the worse of their limits. That holds whatever `y` is: a solver's dual values make the bound good, and
-//! wrong ones only make it weak. Every operation is rounded to the safe side, so the bound holds in exact arithmetic.
+//! For any multipliers `y` of the rows, `cost · x = y · (rows · x) + (cost − y · rows) · x`, and each of the two sums is
+//! at least the sum of its terms' minima within the bounds. This holds for any `y`: a solver's dual values make the bound
+//! tight, and wrong ones only make it weak. Every operation is rounded to the safe side, so the bound holds in exact
+//! arithmetic.
 
 use super::Program;
 
-/// Limits of variables, which a search tree narrows.
+/// Bounds of variables, which a search tree tightens.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Bounds {
     pub(super) lower: Vec<f64>,
@@ -20,16 +21,17 @@ impl Bounds {
     }
 }
 
-/// A lower bound on the cost of every solution within the bounds; minus infinity where the multipliers show nothing.
+/// Returns a lower bound on the cost of every solution within the bounds; minus infinity if the multipliers prove
+/// nothing.
 pub(super) fn bound(program: &Program, bounds: &Bounds, multipliers: &[f64]) -> f64 {
     lagrangian(program, &program.cost, bounds, multipliers)
 }
 
-/// True if the multipliers (a Farkas ray) show that there is no solution within the bounds: without costs, every solution would
-/// cost more than nothing.
+/// Returns true if the multipliers (a Farkas ray) prove that there is no solution within the bounds: with zero costs, the
+/// lower bound is positive.
 pub(super) fn is_infeasible(program: &Program, bounds: &Bounds, multipliers: &[f64]) -> bool {
-    let nothing = vec![0.0; program.columns()];
-    lagrangian(program, &nothing, bounds, multipliers) > 0.0
+    let no_cost = vec![0.0; program.columns()];
+    lagrangian(program, &no_cost, bounds, multipliers) > 0.0
 }
 
 fn lagrangian(program: &Program, cost: &[f64], bounds: &Bounds, multipliers: &[f64]) -> f64 {
@@ -40,7 +42,7 @@ fn lagrangian(program: &Program, cost: &[f64], bounds: &Bounds, multipliers: &[f
     let mut sum = 0.0;
     for (row, &multiplier) in multipliers.iter().enumerate() {
         let limit = if multiplier > 0.0 { program.row_lower[row] } else { program.row_upper[row] };
-        // A multiplier that is no number, or whose row has no limit on that side, says nothing: it counts as zero.
+        // A multiplier that is not finite, or whose row has no bound on that side, is replaced by zero.
         if !multiplier.is_finite() || multiplier == 0.0 || limit.is_infinite() {
             continue;
         }
@@ -59,7 +61,7 @@ fn lagrangian(program: &Program, cost: &[f64], bounds: &Bounds, multipliers: &[f
     if sum.is_nan() { f64::NEG_INFINITY } else { sum }
 }
 
-/// A product that is rounded down; nothing times infinity is nothing. A reduced cost that overflowed shows nothing.
+/// Returns a product, rounded down; zero times infinity is zero. A reduced cost that overflowed proves nothing.
 fn product(cost: f64, value: f64) -> f64 {
     let product = if cost == 0.0 || value == 0.0 { 0.0 } else { down(cost * value) };
     if product.is_nan() { f64::NEG_INFINITY } else { product }
@@ -81,9 +83,9 @@ pub(super) mod test {
     use crate::mip::{Column, Limits};
     use crate::random::Random;
 
-    const FREELY: Limits = Limits { seed: 1, iterations: u64::MAX, seconds: None };
+    const UNLIMITED: Limits = Limits { seed: 1, iterations: u64::MAX, seconds: None };
 
-    /// Small programs, some without solutions, with large and with small coefficients.
+    /// Generates a small program, maybe infeasible, with large and small coefficients.
     pub(in crate::mip) fn random_program(random: &mut Random) -> Program {
         let mut program = Program::default();
         let number = |random: &mut Random| (random.below(41) as f64 - 20.0) / [1.0, 3.0, 7.0, 1e5][random.below(4)];
@@ -99,7 +101,7 @@ pub(super) mod test {
         program
     }
 
-    /// The least cost of all choices that keep to the rows; infinite where there is none.
+    /// Returns the optimum by enumeration; infinite if infeasible.
     pub(in crate::mip) fn optimum(program: &Program) -> f64 {
         let values =
             |set: u32| (0..program.columns()).map(move |column| f64::from(set >> column & 1)).collect::<Vec<_>>();
@@ -113,7 +115,7 @@ pub(super) mod test {
         (0..1_u32 << program.columns()).map(values).filter(holds).map(cost).fold(f64::INFINITY, f64::min)
     }
 
-    /// Checks dual values of HiGHS, the same disturbed, and any numbers at all against all choices.
+    /// Compares bounds from HiGHS's dual values, perturbed ones and arbitrary numbers with the optimum by enumeration.
     #[test]
     fn no_multipliers_make_a_false_bound() {
         let mut random = Random::new(1);
@@ -121,7 +123,7 @@ pub(super) mod test {
         for _ in 0..400 {
             let program = random_program(&mut random);
             let (best, bounds) = (optimum(&program), Bounds::of(&program));
-            let relaxed = program.relaxation(&FREELY).unwrap().solve().unwrap();
+            let relaxed = program.relaxation(&UNLIMITED).unwrap().solve().unwrap();
             let ray = relaxed.ray.clone().unwrap_or_default();
             let mut tried = vec![relaxed.duals.clone(), ray.clone()];
             for kind in 0..12 {
@@ -157,7 +159,7 @@ pub(super) mod test {
                 assert!(is_infeasible(&program, &bounds, &ray), "{ray:?} {program:?}");
             }
         }
-        // Right dual values give what the solver says, and rays are what shows that there is no solution.
+        // Right dual values give the solver's bound, and rays prove infeasibility.
         assert!(tight > 100 && refuted > 20, "{tight} {refuted}");
     }
 
@@ -177,7 +179,7 @@ pub(super) mod test {
         assert!(!is_infeasible(&program, &bounds, &[1.0, 0.0]));
     }
 
-    /// Reduced costs that overflow on both sides are no numbers, and show nothing.
+    /// Reduced costs that overflow on both sides are NaN, and prove nothing.
     #[test]
     fn overflow() {
         let mut program = Program::default();
@@ -191,7 +193,7 @@ pub(super) mod test {
         }
     }
 
-    /// Variables without a limit make every bound infinite whose reduced costs are not exactly right.
+    /// Unbounded variables make every bound infinite whose reduced costs are not exact.
     #[test]
     fn variables_without_limits() {
         let mut program = Program::default();
@@ -201,7 +203,7 @@ pub(super) mod test {
         assert_eq!(bound(&program, &bounds, &[0.5]), f64::NEG_INFINITY);
         assert!((bound(&program, &bounds, &[0.3]) - 0.6).abs() < 1e-12);
         assert_eq!(
-            program.solve(&FREELY, None, &mut |_| ControlFlow::Continue(())).unwrap().values,
+            program.solve(&UNLIMITED, None, &mut |_| ControlFlow::Continue(())).unwrap().values,
             Some(vec![2.0 / 3.0])
         );
     }

@@ -1,7 +1,8 @@
-//! A search tree of our own that checks what a solver says of an integer program.
+//! Branch and bound that verifies a solver's bound of an integer program.
 //!
-//! HiGHS's tree cannot be looked at, so its bound is its word. Here each leaf is refuted by rows alone ([`super::propagate`]) or by dual
-//! values of its linear program with directed rounding ([`safe`]): whatever HiGHS computes for a leaf, what is shown holds.
+//! HiGHS does not expose its search tree, so its bound is only a claim. Here each leaf is pruned by rows alone
+//! ([`super::propagate`]) or by dual values of its linear program with directed rounding ([`safe`]): the proof is valid
+//! whatever HiGHS returns for a leaf.
 
 use super::ffi::Relaxation;
 use super::propagate::Propagator;
@@ -10,16 +11,16 @@ use super::{Limits, Program, Verified};
 use crate::model::error::Error;
 use std::time::Instant;
 
-/// Least distance from an integer of a value that is branched on.
+/// Minimum distance from an integer of a value that is branched on.
 const FRACTIONAL: f64 = 1e-6;
-/// Room above the target for the linear programs' costs, in parts of it, so that rounding does not keep leaves open.
+/// Relative slack above the target for the linear programs' objective bound, so that rounding does not keep leaves open.
 const BEYOND: f64 = 1e-7;
-/// A solution that is below the target by no more than this share is at it.
+/// Relative distance from the target within which a solution counts as being at it.
 const NEAR: f64 = 1e-8;
-/// Programs of more columns than this take too long for each linear program.
+/// Maximum number of columns: each linear program of a larger program takes too long.
 const MOST_COLUMNS: usize = 60_000;
 
-/// Part of the search that has not been looked at: decisions from the root on, and the bound of its parent.
+/// Open search node: decisions from the root on, and the bound of its parent.
 struct Open {
     decisions: Vec<(usize, f64, f64)>,
     bound: f64,
@@ -28,28 +29,28 @@ struct Open {
 struct Tree<'a> {
     program: &'a Program,
     target: f64,
-    /// The variable that is the cost, where it is one alone.
+    /// The only variable with a cost, if its cost is one.
     objective: Option<usize>,
     root: Bounds,
-    /// The bounds that the linear program has now.
+    /// Bounds of the linear program's columns.
     current: Bounds,
     relaxation: Relaxation,
     propagator: Propagator<'a>,
-    /// By column, how much branching on it has raised costs: down and up, sum and count.
+    /// Pseudocosts: by column, gains of branching down and up, as sum and count.
     gains: Vec<[(f64, u32); 2]>,
     iterations: u64,
 }
 
-/// Outcome of a part of the search.
+/// Outcome of a search node.
 enum Leaf {
     /// No solution below the target is in it.
     Refuted,
-    /// The bound of its relaxation, and the column and value to branch at, if there is any.
+    /// Bound of its relaxation, and the branching column with its value, if there is any.
     Open(f64, Option<(usize, f64)>),
 }
 
-/// Checks that no solution costs less than `target` (infinite: that there is no solution). Where that `is_likely`, goes down
-/// first, which makes the least of each linear program; else raises the least bound of what is open.
+/// Verifies that no solution costs less than `target` (infinite: that there is no solution). If that `is_likely`, the
+/// search is depth-first, which reuses bases best; else best-first, which raises the global bound.
 pub(super) fn verify(program: &Program, target: f64, is_likely: bool, limits: &Limits) -> Result<Verified, Error> {
     let since = Instant::now();
     let nothing = Verified { bound: f64::NEG_INFINITY, iterations: 0 };
@@ -72,7 +73,7 @@ pub(super) fn verify(program: &Program, target: f64, is_likely: bool, limits: &L
             Leaf::Open(bound, None) => {
                 let bound = bound.max(next.bound);
                 least = least.min(bound);
-                // A solution below the target by more than rounding: no need to go on.
+                // A solution below the target by more than rounding refutes the claim.
                 if bound < target - NEAR * target.abs() || target.is_infinite() {
                     break;
                 }
@@ -97,14 +98,14 @@ pub(super) fn verify(program: &Program, target: f64, is_likely: bool, limits: &L
     Ok(Verified { bound: least.min(target), iterations: tree.iterations })
 }
 
-/// Takes out what has the least bound, of equals the last.
+/// Removes the search node with the least bound, of equals the last.
 fn take_least(open: &mut Vec<Open>) -> Option<Open> {
     let least = (0..open.len()).rev().min_by(|a, b| open[*a].bound.total_cmp(&open[*b].bound))?;
     Some(open.swap_remove(least))
 }
 
 impl<'a> Tree<'a> {
-    /// None where rows alone show that there is no solution below the target.
+    /// Creates the tree; `None` if rows alone show that there is no solution below the target.
     fn new(program: &'a Program, target: f64, limits: &Limits) -> Result<Option<Self>, Error> {
         let mut priced = (0..program.columns()).filter(|column| program.cost[*column] != 0.0);
         let objective = priced.next().filter(|column| program.cost[*column] == 1.0 && priced.next().is_none());
@@ -134,7 +135,8 @@ impl<'a> Tree<'a> {
         Ok(Some(tree))
     }
 
-    /// Gives the linear program other bounds. The cost has room beyond its own, so that it shows by how much it is too high.
+    /// Changes the bounds of the linear program. The objective variable gets slack beyond its own bound, so that its
+    /// excess is measured.
     fn narrow(&mut self, bounds: Bounds) -> Result<(), Error> {
         let mut bounds = bounds;
         if let Some(column) = self.objective {
@@ -164,7 +166,7 @@ impl<'a> Tree<'a> {
         self.iterations += outcome.iterations + 1;
         let is_shown = outcome.ray.as_ref().is_some_and(|ray| safe::is_infeasible(self.program, &self.current, ray));
         let bound = safe::bound(self.program, &self.current, &outcome.duals);
-        // Above the limit of the cost there is no solution; at a target, none that is below it.
+        // Above the objective's upper bound there is no solution; at a target, none below it.
         let is_above = bound > most || (bound >= self.target && self.target.is_finite());
         self.learn(open, bound);
         if is_shown || is_above {
@@ -177,14 +179,14 @@ impl<'a> Tree<'a> {
         Ok(Leaf::Open(bound, branch))
     }
 
-    /// Branching variable without a relaxation's solution: any integer variable that is not fixed.
+    /// Returns a branching variable without a relaxation's solution: any integer variable that is not fixed.
     fn halve(&self) -> Option<(usize, f64)> {
         let Bounds { lower, upper } = &self.current;
         let is_open = |column: &usize| self.program.whole[*column] && lower[*column] < upper[*column];
         (0..self.program.columns()).find(is_open).map(|column| (column, lower[column].floor() + 0.5))
     }
 
-    /// Remembers what the last decision has brought.
+    /// Updates the pseudocosts by the last decision.
     fn learn(&mut self, open: &Open, bound: f64) {
         if let Some((column, lower, _)) = open.decisions.last()
             && open.bound.is_finite()
@@ -196,7 +198,7 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// The column that promises the most on both sides.
+    /// Returns the fractional column with the best product of pseudocost gains.
     fn branch(&self, values: &[f64]) -> Option<(usize, f64)> {
         let mean = |side: usize| {
             let known = self.gains.iter().map(|gains| gains[side]).filter(|(_, count)| *count > 0);
@@ -228,9 +230,9 @@ mod test {
     use crate::mip::Column;
     use crate::random::Random;
 
-    const FREELY: Limits = Limits { seed: 1, iterations: u64::MAX, seconds: None };
+    const UNLIMITED: Limits = Limits { seed: 1, iterations: u64::MAX, seconds: None };
 
-    /// Checks right and wrong claims about small programs, with enough effort and with too little, against all choices.
+    /// Verifies right and wrong claims about small programs, with enough effort and with too little, against enumeration.
     #[test]
     fn claims_are_confirmed_where_they_are_right() {
         let mut random = Random::new(2);
@@ -242,13 +244,13 @@ mod test {
             let claims = [best, best - 0.5, best + 1e-6, best + 0.5, 1e6, f64::INFINITY, f64::NEG_INFINITY, f64::NAN];
             for (claim, is_likely) in claims.into_iter().flat_map(|claim| [(claim, true), (claim, false)]) {
                 for iterations in [u64::MAX, 3, 0] {
-                    let limits = Limits { iterations, ..FREELY };
+                    let limits = Limits { iterations, ..UNLIMITED };
                     let verified = verify(&program, claim, is_likely, &limits).unwrap();
                     assert!(verified.bound <= best + 1e-9, "{claim}: {} {best} {program:?}", verified.bound);
                     assert!(claim.is_nan() || verified.bound <= claim, "{claim}: {} {program:?}", verified.bound);
                 }
                 if claim <= best - 1e-9 || best.is_infinite() && !claim.is_nan() {
-                    let verified = verify(&program, claim, is_likely, &FREELY).unwrap();
+                    let verified = verify(&program, claim, is_likely, &UNLIMITED).unwrap();
                     assert_eq!(verified.bound, claim, "{best} {program:?}");
                     confirmed += 1;
                 }
@@ -257,7 +259,7 @@ mod test {
         assert!(confirmed > 400 && without > 10, "{confirmed} {without}");
     }
 
-    /// Checks that a bottleneck, a cost that is one variable alone, is used to narrow all others.
+    /// Checks that an objective of one variable (a bottleneck) tightens all others.
     #[test]
     fn a_bottleneck() {
         let mut random = Random::new(3);
@@ -280,7 +282,7 @@ mod test {
                 program.at_least(all, terms().chain([(bottleneck, 1.0)]));
                 program
             };
-            let bound = |most: f64, claim: f64| verify(&program_below(most), claim, true, &FREELY).unwrap().bound;
+            let bound = |most: f64, claim: f64| verify(&program_below(most), claim, true, &UNLIMITED).unwrap().bound;
             assert!(bound(all, best) >= best * (1.0 - 1e-12));
             assert_eq!(bound(all, best - 1e-6), best - 1e-6);
             assert!(bound(all, best + 1.0) <= best);

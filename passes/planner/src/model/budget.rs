@@ -5,7 +5,8 @@ use std::time::Instant;
 use super::plan::Limit;
 use super::units::deadline;
 
-/// Iterations, and a deadline where seconds are limited. Iterations are each part's own; time is shared.
+/// Number of iterations, and a deadline if seconds are limited. Each part of a portfolio has its own iterations; time is
+/// shared.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget {
     pub(crate) iterations: u64,
@@ -14,7 +15,7 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// Effort that a limit allows from a time on; without a limit, a default of iterations.
+    /// Creates the budget of a limit that starts at `since`; without a limit, a default number of iterations.
     pub(crate) fn new(limit: Option<Limit>, since: Instant, by_default: u64) -> Self {
         match limit {
             None => Self { iterations: by_default, deadline: None },
@@ -23,7 +24,7 @@ impl Budget {
         }
     }
 
-    /// A share of the time that is left, and all iterations.
+    /// Returns a budget with a share of the remaining time, and all iterations.
     pub(crate) fn share_of_time(self, share: f64) -> Self {
         let now = Instant::now();
         let deadline = self.deadline.map(|end| now + end.saturating_duration_since(now).mul_f64(share));

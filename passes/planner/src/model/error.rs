@@ -1,37 +1,47 @@
-//! What can go wrong, and whose fault it is.
+//! Errors of the planner.
 
 use std::fmt;
 
-/// At most so many findings are printed; the rest is counted.
+/// Maximum number of findings in a message; the rest is counted.
 const SHOWN: usize = 20;
 
+/// Error of the planner.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Error {
-    /// The text is not what its format says: which format, where in it, what is wrong.
-    Format { format: &'static str, place: String, message: String },
-    /// The problem is not well-formed: everything that is wrong with it.
+    /// Malformed text.
+    Format {
+        /// Expected format.
+        format: &'static str,
+        /// Path of the invalid value; empty for the whole text.
+        place: String,
+        /// Description of the error.
+        message: String,
+    },
+    /// Malformed problem: all findings.
     Problem(Vec<Finding>),
-    /// The problem makes sense, but has no plan: everything that stands in the way.
+    /// Well-formed problem without a plan: all violated constraints.
     Infeasible(Vec<Finding>),
-    /// The plan does not hold for its problem: everything that is wrong with it.
+    /// Invalid plan: all violated constraints.
     Plan(Vec<Finding>),
-    /// What was asked for is not there: an algorithm without that objective, a view that the problem has not.
+    /// Unsupported request: an algorithm without that objective, a view that the problem does not have.
     Unsupported(String),
-    /// No plan was found, though there may be one: a heuristic's limits, with what stood in its way.
+    /// No plan was found, though one may exist: the limits of a heuristic, with the constraint that it failed at.
     NotFound(String),
-    /// Our own fault.
+    /// Internal error.
     Bug(String),
 }
 
-/// One thing that is wrong: where, and what.
+/// One violated constraint: its place and a description.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// `node 3 (conv1)`, `device 1 (gpu0)`, `bandwidth[0][1]`.
+    /// Label of the object: `node 3 (conv1)`, `device 1 (gpu0)`, `bandwidth[0][1]`.
     pub place: String,
+    /// Description of the error.
     pub message: String,
 }
 
 impl Finding {
+    /// Creates a finding.
     pub fn new(place: impl Into<String>, message: impl Into<String>) -> Self {
         Self { place: place.into(), message: message.into() }
     }
@@ -59,7 +69,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// One finding on the line itself, several on a line each.
+/// Writes one finding on the same line, several on a line each.
 fn list(formatter: &mut fmt::Formatter<'_>, what: &str, findings: &[Finding]) -> fmt::Result {
     if let [finding] = findings {
         return write!(formatter, "{what}: {finding}");

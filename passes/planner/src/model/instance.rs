@@ -1,4 +1,4 @@
-//! A checked problem as dense arrays: what solvers work on.
+//! Dense form of a checked problem, which solvers work on.
 
 mod launches;
 mod memory;
@@ -10,41 +10,45 @@ use crate::model::units::{Bytes, BytesPerMicro, Micros};
 
 pub(crate) use memory::{Event, peak};
 
-/// A value that one task computes and others read; it moves at most once to each device.
+/// Value that one task computes and others read; it is transferred at most once to each device.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tensor {
+    /// Task that computes it.
     pub producer: usize,
-    /// The size for one input.
+    /// Size for one input.
     pub bytes: Bytes,
-    /// The tasks that read it, each once.
+    /// Tasks that read it, each once.
     pub consumers: Vec<usize>,
 }
 
-/// An edge as one of its ends sees it: the task at the other end, and what moves.
+/// Edge of the task graph as seen from one end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arc {
+    /// Task at the other end.
     pub task: usize,
+    /// Index of the tensor on the edge.
     pub tensor: usize,
 }
 
+/// Checked problem as dense arrays.
 #[derive(Clone, Debug)]
 pub struct Instance {
     tasks: usize,
     devices: usize,
     inputs: u32,
-    /// Every batch size that some device takes, ascending.
+    /// All batch sizes of all devices, ascending.
     sizes: Vec<u32>,
-    /// The sizes that each device takes, ascending.
+    /// Batch sizes of each device, ascending.
     batch_sizes: Vec<Vec<u32>>,
-    /// By size, task and device; infinite where a task cannot run, for whatever reason.
+    /// By size, task and device; infinite where a task cannot run for any reason.
     times_us: Vec<Micros>,
-    /// Where each task may run, ascending, after pins, support, co-location and missing links.
+    /// Allowed devices of each task, ascending, after pins, support, co-location and missing links.
     allowed: Vec<Vec<usize>>,
     tensors: Vec<Tensor>,
     predecessors: Vec<Vec<Arc>>,
     successors: Vec<Vec<Arc>>,
     order: Vec<usize>,
-    /// By pair of devices; zero without a link, infinite where nothing is said.
+    /// By pair of devices; zero without a link, infinite if not given.
     bandwidth: Vec<BytesPerMicro>,
     link_latency_us: Vec<Micros>,
     groups: Vec<Vec<usize>>,
@@ -60,9 +64,9 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// Checks the problem, and refuses one that the objective has no plan for.
+    /// Checks the problem and builds its dense form; fails if the objective has no plan.
     ///
-    /// Latency takes one input whatever the problem queues, in a batch of one; batch takes all that are queued.
+    /// Objective latency has one input in a batch of one, whatever the problem queues; batch has all queued inputs.
     pub fn new(problem: &Problem, objective: Objective) -> Result<Self, Error> {
         if objective == Objective::Pipeline {
             return Err(Error::Unsupported(
@@ -84,7 +88,7 @@ impl Instance {
         sizes.sort_unstable();
         sizes.dedup();
 
-        let mut times_us = vec![f64::INFINITY; sizes.len() * tasks * devices];
+        let mut times_us = vec![Micros::INFINITY; sizes.len() * tasks * devices];
         for (index, size) in sizes.iter().enumerate() {
             for (task, node) in problem.nodes.iter().enumerate() {
                 for &device in &domains.allowed[task] {
@@ -111,7 +115,8 @@ impl Instance {
         }
 
         let pairs = || (0..devices * devices).map(|pair| (pair / devices, pair % devices));
-        let bandwidth = pairs().map(|(from, to)| problem.bandwidth[from][to].unwrap_or(f64::INFINITY)).collect();
+        let bandwidth =
+            pairs().map(|(from, to)| problem.bandwidth[from][to].unwrap_or(BytesPerMicro::INFINITY)).collect();
         let link_latency_us = pairs().map(|(from, to)| link_latency_us(problem, from, to)).collect();
         let groups = domains.groups.clone();
         let mut group_of = vec![0; tasks];
@@ -138,7 +143,7 @@ impl Instance {
             groups,
             group_of,
             memory_model: problem.memory_model,
-            capacity: problem.devices.iter().map(|device| device.memory.unwrap_or(f64::INFINITY)).collect(),
+            capacity: problem.devices.iter().map(|device| device.memory.unwrap_or(Bytes::INFINITY)).collect(),
             weight: each(|node| node.weight),
             input: each(|node| node.input),
             output: problem.output_bytes(),
@@ -148,104 +153,109 @@ impl Instance {
         }
     }
 
-    /// How many tasks there are; they are numbered from zero.
+    /// Returns the number of tasks; they are numbered from zero.
     pub fn tasks(&self) -> usize {
         self.tasks
     }
 
-    /// How many devices there are; they are numbered from zero.
+    /// Returns the number of devices; they are numbered from zero.
     pub fn devices(&self) -> usize {
         self.devices
     }
 
-    /// How many inputs go through: one for latency.
+    /// Returns the number of inputs: one for latency.
     pub fn inputs(&self) -> u32 {
         self.inputs
     }
 
-    /// The time of one input, where the device may run it: see [`Instance::allowed`].
+    /// Returns the time of one input, if the device may run the task: see [`Instance::allowed`].
     pub fn time(&self, task: usize, device: usize) -> Option<Micros> {
         self.time_at(task, device, 1)
     }
 
-    /// The time of a batch, where the device may run the task and takes batches of that size.
+    /// Returns the time of a batch, if the device may run the task and supports batches of that size.
     pub fn time_at(&self, task: usize, device: usize, size: u32) -> Option<Micros> {
         let index = self.sizes.binary_search(&size).ok()?;
         Some(self.times_us[(index * self.tasks + task) * self.devices + device]).filter(|time| time.is_finite())
     }
 
-    /// The batch sizes that a device takes, ascending.
+    /// Returns the batch sizes of a device, ascending.
     pub fn batch_sizes(&self, device: usize) -> &[u32] {
         &self.batch_sizes[device]
     }
 
-    /// Where a task may run: supported, as pinned, where its co-location group may run, and linked to where its
-    /// neighbours may. Never empty. Each device alone is possible for each neighbour alone, not for all together.
+    /// Returns the devices that may run a task: supported, as pinned, allowed for its co-location group, and linked to
+    /// devices of its neighbors. Never empty. Arc-consistent only: each device is possible for each neighbor alone, not
+    /// for all together.
     pub fn allowed(&self, task: usize) -> &[usize] {
         &self.allowed[task]
     }
 
+    /// Returns the incoming edges of a task.
     pub fn predecessors(&self, task: usize) -> &[Arc] {
         &self.predecessors[task]
     }
 
+    /// Returns the outgoing edges of a task.
     pub fn successors(&self, task: usize) -> &[Arc] {
         &self.successors[task]
     }
 
-    /// The values that move. In problems with edges, tensor `i` is what task `i` computes.
+    /// Returns the tensors. In problems with edges, tensor `i` is the result of task `i`.
     pub fn tensors(&self) -> &[Tensor] {
         &self.tensors
     }
 
-    /// How long one input's tensor takes from device to device: nothing on the same, infinitely long without a link.
+    /// Returns the duration of a transfer of one input's tensor: zero on the same device, infinite without a link.
     pub fn transfer(&self, tensor: usize, from: usize, to: usize) -> Micros {
         self.transfer_of(tensor, from, to, 1)
     }
 
-    /// The same for the tensors of several inputs, moved together.
+    /// Returns the duration of one transfer of the tensors of several inputs.
     pub fn transfer_of(&self, tensor: usize, from: usize, to: usize, count: u32) -> Micros {
         if from == to {
-            return 0.0;
+            return Micros::ZERO;
         }
         let pair = from * self.devices + to;
         let bandwidth = self.bandwidth[pair];
-        if bandwidth == 0.0 {
-            return f64::INFINITY;
+        if bandwidth == BytesPerMicro::ZERO {
+            return Micros::INFINITY;
         }
         f64::from(count) * self.tensors[tensor].bytes / bandwidth + self.link_latency_us[pair]
     }
 
-    /// Whether values may go from one device to another; always to itself.
+    /// Returns true if there is a link from one device to the other; always true for the same device.
     pub fn linked(&self, from: usize, to: usize) -> bool {
-        from == to || self.bandwidth[from * self.devices + to] > 0.0
+        from == to || self.bandwidth[from * self.devices + to] > BytesPerMicro::ZERO
     }
 
-    /// Every task after those whose values it reads; of several ready ones the lowest number first.
+    /// Returns a topological order of the tasks; of several ready ones the lowest number first.
     pub fn order(&self) -> &[usize] {
         &self.order
     }
 
-    /// Tasks that share a device, ascending; a task without company is a group of its own.
+    /// Returns the co-location groups, each ascending; a task that is co-located with no other is a group of its own.
     pub fn groups(&self) -> &[Vec<usize>] {
         &self.groups
     }
 
+    /// Returns the co-location group of a task.
     pub fn group_of(&self, task: usize) -> usize {
         self.group_of[task]
     }
 
+    /// Returns the name of a device.
     pub fn device_name(&self, device: usize) -> &str {
         &self.device_names[device]
     }
 
-    /// The devices of each node of a cluster; none where nothing is said.
+    /// Returns the devices of each host of a cluster; empty if not given.
     pub fn machines(&self) -> &[Vec<usize>] {
         &self.machines
     }
 }
 
-/// Latency runs one input, as a batch of one.
+/// Returns the batch sizes of each device, ascending: only one for latency.
 fn batch_sizes(problem: &Problem, objective: Objective) -> Vec<Vec<u32>> {
     let most = if objective == Objective::Batch { problem.inputs } else { 1 };
     let sizes = |sizes: &Vec<u32>| {
@@ -257,5 +267,5 @@ fn batch_sizes(problem: &Problem, objective: Objective) -> Vec<Vec<u32>> {
 }
 
 fn link_latency_us(problem: &Problem, from: usize, to: usize) -> Micros {
-    problem.link_latency.as_ref().and_then(|latency| latency[from][to]).unwrap_or(0.0)
+    problem.link_latency.as_ref().and_then(|latency| latency[from][to]).unwrap_or_default()
 }

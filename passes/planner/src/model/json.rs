@@ -1,22 +1,40 @@
-//! Reading and writing JSON, for both formats.
+//! Reader and writer of JSON for problems and plans.
 
-use divi_json::{in_plain_words, shorten};
+use divi_json::{readable_message, shorten};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::model::error::Error;
 use crate::model::units::number;
 
-/// Reads a whole text, and says at which key it is wrong.
+/// Deserializes a whole text; an error contains the path of the invalid value.
 pub fn read<T: DeserializeOwned>(text: &str, format: &'static str) -> Result<T, Error> {
     let error = |place: String, message: String| Error::Format { format, place, message };
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let value = serde_path_to_error::deserialize(&mut deserializer)
-        .map_err(|fault| error(shorten(&fault.path().to_string()), in_plain_words(fault.inner())))?;
+        .map_err(|fault| error(shorten(&fault.path().to_string()), readable_message(fault.inner())))?;
     deserializer.end().map_err(|fault| error(String::new(), fault.to_string()))?;
     Ok(value)
 }
 
-/// An object or list that is written piece by piece, so that each piece has a line of its own.
+/// Deserializes a whole text whose key `format` is an `F`. An unknown format is reported before any other error, so that the
+/// keys of a newer version are not reported as unknown fields.
+pub(crate) fn read_format<F: DeserializeOwned, T: DeserializeOwned>(
+    text: &str,
+    format: &'static str,
+) -> Result<T, Error> {
+    #[derive(Deserialize)]
+    struct Header<F> {
+        #[serde(rename = "format")]
+        _format: F,
+    }
+    read(text, format).map_err(|error| match read::<Header<F>>(text, format).err() {
+        Some(Error::Format { place, message, .. }) if place == "format" => Error::Format { format, place, message },
+        _ => error,
+    })
+}
+
+/// Object or list that is written item by item, one per line.
 pub(crate) struct Lines {
     text: String,
     close: &'static str,
@@ -53,7 +71,7 @@ pub(crate) fn string(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// A list with a line an item, as the value of a key.
+/// Returns a list with one item per line, as the value of a key.
 pub(crate) fn list<T>(items: &[T], write: impl Fn(&T) -> String) -> String {
     let mut lines = Lines { text: "[".to_owned(), close: "  ]", indent: "    ", empty: true };
     for item in items {
@@ -62,17 +80,17 @@ pub(crate) fn list<T>(items: &[T], write: impl Fn(&T) -> String) -> String {
     lines.finish()
 }
 
-/// A list on one line.
+/// Returns a list on one line.
 pub(crate) fn row<T>(items: impl IntoIterator<Item = T>, write: impl Fn(T) -> String) -> String {
     let items: Vec<String> = items.into_iter().map(write).collect();
     format!("[{}]", items.join(", "))
 }
 
-pub(crate) fn optional(value: &Option<f64>) -> String {
+pub(crate) fn optional<T: Copy + Into<f64>>(value: &Option<T>) -> String {
     value.map_or_else(|| "null".to_owned(), number)
 }
 
-pub(crate) fn numbers(values: &[f64]) -> String {
+pub(crate) fn numbers<T: Copy + Into<f64>>(values: &[T]) -> String {
     row(values, |value| number(*value))
 }
 

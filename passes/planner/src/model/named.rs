@@ -1,11 +1,13 @@
 //! Enums whose variants have names that users type.
 
-/// Gives an enum's variants names: `ALL`, `name`, `Display`, and `FromStr` with an error that lists the names.
+/// Names the variants of an enum: `ALL`, `name`, `Display`, and `FromStr` with an error that lists the names.
 macro_rules! named {
     ($type:ident, $what:literal, $($variant:ident = $name:literal),+ $(,)?) => {
         impl $type {
+            /// All variants, in the order of their names' list.
             pub const ALL: [Self; [$($name),+].len()] = [$(Self::$variant),+];
 
+            /// Returns the name that users type.
             pub fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name),+

@@ -1,4 +1,4 @@
-//! Progress of a solver while it works: better plans, and better bounds.
+//! Progress of a solver while it runs: better plans, and better bounds.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,22 +6,22 @@ use std::sync::Arc;
 use crate::model::error::Error;
 use crate::model::units::Micros;
 
-/// Something that a solver has found, not necessarily the best known: several parts may be at work.
+/// Progress of a solver, not necessarily an improvement: several parts of a portfolio may run at the same time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SolverEvent {
-    /// A plan of this value, found by this algorithm or part of a portfolio.
+    /// Value of a plan, and the algorithm or part of a portfolio that found it.
     Plan(Micros, &'static str),
-    /// No plan is better than this, which is proven by what is named.
+    /// Lower bound, and the method that proved it.
     Bound(Micros, &'static str),
-    /// So many nodes of a search tree have been looked at since the last time.
+    /// Number of nodes of a search tree explored since the last event.
     Explored(u64, &'static str),
-    /// The plan that is given back is that of this part of a portfolio.
+    /// Part of a portfolio whose plan is returned.
     Taken(&'static str),
-    /// A part of a portfolio was given up because of an error of its solver; plan and bound are those of the others.
+    /// Part of a portfolio that was aborted by an error of its solver; plan and bound are those of the others.
     Failed(&'static str),
 }
 
-/// Callback for progress, and the name of the algorithm that reports it. The default reports nothing.
+/// Progress callback, and the name of the algorithm that reports to it. The default reports nothing.
 #[derive(Clone, Default)]
 pub struct Observer {
     callback: Option<Arc<dyn Fn(SolverEvent) + Send + Sync>>,
@@ -29,22 +29,22 @@ pub struct Observer {
 }
 
 impl Observer {
-    /// Calls back from any thread.
+    /// Creates an observer; `callback` is called from any thread.
     pub fn new(callback: impl Fn(SolverEvent) + Send + Sync + 'static) -> Self {
         Self { callback: Some(Arc::new(callback)), part: "" }
     }
 
-    /// The same for an algorithm, whose name its plans are reported with.
+    /// Returns the observer of an algorithm, which reports plans under that name.
     pub(crate) fn of(&self, part: &'static str) -> Self {
         Self { part, ..self.clone() }
     }
 
-    /// Reports bounds only.
+    /// Returns an observer that only reports bounds.
     pub(crate) fn of_bounds(&self) -> Self {
         self.only(|event| matches!(event, SolverEvent::Bound(..)))
     }
 
-    /// Reports everything but bounds.
+    /// Returns an observer that reports everything but bounds.
     pub(crate) fn without_bounds(&self) -> Self {
         self.only(|event| !matches!(event, SolverEvent::Bound(..)))
     }
@@ -77,13 +77,13 @@ impl Observer {
         }
     }
 
-    /// A portfolio gives back what a part has found.
+    /// Reports that a portfolio returns the plan of a part.
     pub(crate) fn taken(&self, value: Micros, part: &'static str) {
         self.of(part).plan(value);
         self.notify(SolverEvent::Taken(part));
     }
 
-    /// Returns a part's result; reports a solver's error instead of it.
+    /// Returns the result of a part of a portfolio; reports an internal error of its solver as [`SolverEvent::Failed`].
     pub(crate) fn unless_failed<T>(&self, result: Result<T, Error>) -> Option<T> {
         if matches!(result, Err(Error::Bug(_))) {
             self.notify(SolverEvent::Failed(self.part));
@@ -91,7 +91,7 @@ impl Observer {
         result.ok()
     }
 
-    /// Calls back.
+    /// Reports an event.
     pub fn notify(&self, event: SolverEvent) {
         if let Some(callback) = &self.callback {
             callback(event);

@@ -1,4 +1,4 @@
-//! Options of a solver: effort, seed, and choices about pipelines and integer programs.
+//! Options of a solver: effort, seed, and options of pipelines and integer programs.
 
 mod pipeline;
 mod symmetry;
@@ -13,15 +13,16 @@ use super::units::Micros;
 pub use pipeline::{OrderSearch, PipelineCost};
 pub use symmetry::Symmetry;
 
-/// From this gap on all of the default effort is spent; at no gap, this share of it.
+/// Gap from which all of the default effort is spent, and the share of it that is spent at no gap.
 const FULL_GAP: f64 = 0.4;
 const LEAST_EFFORT: f64 = 0.02;
 
 /// Options of a solver.
 #[derive(Clone, Debug)]
 pub struct Options {
+    /// Seed of random numbers.
     pub seed: u64,
-    /// None leaves it to the algorithm.
+    /// Effort; if unset, the default of the algorithm.
     pub limit: Option<Limit>,
     /// Number of queued inputs, instead of the problem's.
     pub inputs: Option<u32>,
@@ -65,13 +66,13 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The same for an algorithm that is part of another.
+    /// Returns the options of an algorithm that is part of another.
     pub(crate) fn named(&self, part: &'static str) -> Self {
         Self { observer: self.observer.of(part), ..self.clone() }
     }
 
-    /// The same with an effort in proportion to what a plan can still gain: all of it from a gap of [`FULL_GAP`] on, or where
-    /// there is a limit.
+    /// Returns the options with an effort in proportion to the gap: all of it from a gap of [`FULL_GAP`] on, or if there
+    /// is a limit.
     pub(crate) fn for_gap(&self, value: Micros, bound: Micros) -> Self {
         if self.limit.is_some() {
             return self.clone();
@@ -80,17 +81,17 @@ impl Options {
         Self { effort: self.effort * share, ..self.clone() }
     }
 
-    /// A default of iterations, trials or nodes, less what is not worth the effort.
+    /// Scales a default number of iterations, trials or nodes by the effort.
     pub(crate) fn worth(&self, most: u64) -> u64 {
         (most as f64 * self.effort).ceil() as u64
     }
 
-    /// The same with what is left of the time, where that is limited.
+    /// Returns the options with the remaining time, if time is limited.
     pub(crate) fn left_since(&self, since: Instant) -> Self {
         self.share_since(since, 1.0)
     }
 
-    /// The same with a share of the time that is left, where that is limited.
+    /// Returns the options with a share of the remaining time, if time is limited.
     pub(crate) fn share_since(&self, since: Instant, share: f64) -> Self {
         let left = |seconds: f64| (seconds - since.elapsed().as_secs_f64()).max(0.0) * share;
         Self { limit: self.limit.map(|limit| limit.with_seconds(left)), ..self.clone() }
@@ -104,13 +105,14 @@ mod tests {
     #[test]
     fn effort_is_in_proportion_to_the_gap() {
         let plain = Options::default();
-        let trials = |options: &Options, value: f64, bound: f64| options.for_gap(value, bound).worth(100_000);
+        let trials =
+            |options: &Options, value: f64, bound: f64| options.for_gap(Micros(value), Micros(bound)).worth(100_000);
         assert_eq!(trials(&plain, 100.0, 20.0), 100_000);
         assert_eq!(trials(&plain, 100.0, 60.0), 100_000);
         assert_eq!(trials(&plain, 100.0, 90.0), 25_000);
         assert_eq!(trials(&plain, 100.0, 99.9), 2_000);
         assert_eq!(trials(&plain, 0.0, 0.0), 2_000);
-        // Limits are what the user says.
+        // Limits that the user sets are not scaled.
         let limited = Options { limit: Some(Limit::Iterations(7)), ..Options::default() };
         assert_eq!(trials(&limited, 100.0, 99.9), 100_000);
     }

@@ -1,4 +1,4 @@
-//! The answer as its file has it (`divi-plan/2`): who runs what and when, and how good that is proven to be.
+//! Plan as in its file (`divi-plan/2`): schedule, value and certificate.
 
 mod bound;
 mod read;
@@ -12,62 +12,67 @@ use crate::model::units::{Micros, short_number};
 
 pub use bound::{Bound, Proof, closes};
 
-/// The name of the format, and its version.
+/// Name and version of the format.
 pub const FORMAT: &str = "divi-plan/2";
 
-/// Value that is minimised.
+/// Value that is minimized.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Objective {
-    /// The finish time of one input.
+    /// Finish time of one input.
     Latency,
-    /// The finish time of all queued inputs.
+    /// Finish time of all queued inputs.
     Batch,
-    /// The slowest stage in steady state.
+    /// Time of the slowest stage in steady state.
     Pipeline,
 }
 
 named!(Objective, "objective", Latency = "latency", Batch = "batch", Pipeline = "pipeline");
 
-/// A plan: the schedule, and the certificate that goes with it.
+/// Schedule and its certificate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// The hash of the problem that it is for: see [`Problem::hash`].
+    /// Hash of the problem: see [`Problem::hash`].
     pub problem: String,
-    /// The tasks' names, so that the plan can be held against a changed model.
+    /// Names of the tasks, so that the plan can be compared with a changed model.
     pub names: Option<Vec<String>>,
+    /// Algorithm that computed it.
     pub algorithm: String,
+    /// Objective that was minimized.
     pub objective: Objective,
-    /// The makespan, bottleneck or period.
+    /// Makespan, bottleneck or period.
     pub value: Micros,
-    /// Lower bound on the value of every plan, as far as `proof` goes.
+    /// Lower bound on the value of every plan; `proof` states how reliable it is.
     pub bound: Micros,
-    /// The method that has found the bound.
+    /// Method that found the bound.
     pub bound_by: String,
     /// Kind of proof of the bound.
     pub proof: Proof,
-    /// The best verified bound, where `bound` rests on the solver's word.
+    /// Best verified bound, if `bound` is only claimed by the solver.
     pub verified_bound: Option<Micros>,
     /// `(value − bound) / value`.
     pub gap: f64,
+    /// Seed of random numbers.
     pub seed: u64,
+    /// Effort that was allowed.
     pub limit: Option<Limit>,
-    /// Number of inputs that was asked for, where that is not what the problem queues.
+    /// Number of inputs, if it is not that of the problem.
     pub inputs: Option<u32>,
-    /// The contention that it is for: none is that of the problem.
+    /// Contention of the plan; if unset, that of the problem.
     pub contention: Option<Contention>,
-    /// The pipeline's cost model: `serial` or `overlap`.
+    /// Cost model of the pipeline: `serial` or `overlap`.
     pub pipeline_cost: Option<String>,
-    /// True if a device may have several stages of a pipeline.
+    /// True if a device may run several stages of a pipeline.
     pub shared_devices: bool,
-    /// Maximum number of changes of the machine in a pipeline of an edge network, where that is not what the problem says.
+    /// Maximum number of split points of a pipeline on an edge network, if it is not that of the problem.
     pub splits: Option<u32>,
+    /// Placement and times.
     pub schedule: Schedule,
-    /// When tensors move, where contention matters.
+    /// Times of transfers; only listed with contention or from a cold start.
     pub transfers: Vec<Transfer>,
-    /// When parameters move, where that matters.
+    /// Times of parameter copies; only from a cold start.
     pub copies: Vec<Copy>,
-    /// Bounds that contradict the plan's value and were dropped: see [`Plan::warnings`]. Not part of the file.
+    /// Dropped bounds that contradict the plan's value: see [`Plan::warnings`]. Not part of the file.
     pub dropped: Vec<Bound>,
 }
 
@@ -75,14 +80,14 @@ pub struct Plan {
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub enum Limit {
-    /// Reproducible.
+    /// Number of iterations: reproducible.
     Iterations(u64),
-    /// Not reproducible.
+    /// Time limit in seconds: not reproducible.
     Seconds(f64),
 }
 
 impl Limit {
-    /// The limit with other seconds. Iterations are each part's own, and stay.
+    /// Returns the limit with other seconds. Iterations are not shared by the parts of a portfolio, and stay.
     pub(crate) fn with_seconds(self, seconds: impl FnOnce(f64) -> f64) -> Self {
         match self {
             Self::Seconds(all) => Self::Seconds(seconds(all)),
@@ -91,17 +96,47 @@ impl Limit {
     }
 }
 
-/// Places and times, by objective.
+/// Placement and times, by objective.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Schedule {
-    Latency { device: Vec<usize>, start: Vec<Micros>, makespan: Micros },
-    Batch { batches: Vec<Batch>, makespan: Micros },
-    Pipeline { block: Vec<usize>, k: u32, bottleneck: Micros, stages: Option<Stages> },
-    Edge { place: Vec<usize>, period: Micros },
+    /// Schedule of one input.
+    Latency {
+        /// Device of each task.
+        device: Vec<usize>,
+        /// Start of each task.
+        start: Vec<Micros>,
+        /// End of the last task.
+        makespan: Micros,
+    },
+    /// Schedule of a queue.
+    Batch {
+        /// Launches of all tasks.
+        batches: Vec<Batch>,
+        /// End of the last launch.
+        makespan: Micros,
+    },
+    /// Pipeline on devices or on equal devices.
+    Pipeline {
+        /// Block of each task.
+        block: Vec<usize>,
+        /// Number of blocks.
+        k: u32,
+        /// Time of the slowest stage.
+        bottleneck: Micros,
+        /// Devices and orders of the blocks.
+        stages: Option<Stages>,
+    },
+    /// Pipeline on an edge network.
+    Edge {
+        /// Machine of each task.
+        place: Vec<usize>,
+        /// Time of the slowest machine or link.
+        period: Micros,
+    },
 }
 
 impl Schedule {
-    /// Value of the schedule.
+    /// Returns the value of the schedule.
     pub fn value(&self) -> Micros {
         match self {
             Self::Latency { makespan, .. } | Self::Batch { makespan, .. } => *makespan,
@@ -110,7 +145,7 @@ impl Schedule {
         }
     }
 
-    /// True if tensors go over the links between the problem's devices.
+    /// Returns true if tensors are transferred over the links between the problem's devices.
     pub(crate) fn uses_links(&self) -> bool {
         match self {
             Self::Latency { .. } | Self::Batch { .. } => true,
@@ -119,8 +154,8 @@ impl Schedule {
         }
     }
 
-    /// The devices that each of so many nodes runs on, ascending: several where a queue is shared out, none where devices are
-    /// all alike.
+    /// Returns the devices of each of `nodes` nodes, ascending: several if a queue is divided, none if all devices are
+    /// equal.
     pub fn places(&self, nodes: usize) -> Vec<Vec<usize>> {
         let mut places = vec![Vec::new(); nodes];
         match self {
@@ -141,6 +176,7 @@ impl Schedule {
         places
     }
 
+    /// Returns the objective of the schedule.
     pub fn objective(&self) -> Objective {
         match self {
             Self::Latency { .. } => Objective::Latency,
@@ -154,52 +190,65 @@ impl Schedule {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an object")]
 pub struct Batch {
+    /// Task.
     pub node: usize,
+    /// Device that runs it.
     pub device: usize,
-    /// Which of the queued inputs, counted from zero.
+    /// Queued inputs, numbered from zero.
     pub inputs: Vec<u32>,
+    /// Start time.
     pub start: Micros,
 }
 
-/// Where the blocks of a pipeline run, and in which order their tasks do.
+/// Devices of the blocks of a pipeline, and the order of their tasks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stages {
-    /// None on equal devices.
+    /// Device of each block; unset on equal devices.
     pub block_device: Option<Vec<usize>>,
+    /// Tasks of each block in execution order.
     pub order: Option<Vec<Vec<usize>>>,
 }
 
-/// A tensor, of all inputs that are read there, on its way to another device.
+/// Transfer of a tensor, for all inputs that are read on the destination.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an object")]
 pub struct Transfer {
+    /// Index of the tensor.
     pub tensor: usize,
+    /// Source device.
     pub from: usize,
+    /// Destination device.
     pub to: usize,
+    /// Start time.
     pub start: Micros,
+    /// End time.
     pub end: Micros,
 }
 
-/// The parameters of a task on their way to a device.
+/// Copy of the parameters of a task to a device.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an object")]
 pub struct Copy {
+    /// Task whose parameters are copied.
     pub node: usize,
+    /// Destination device.
     pub to: usize,
-    /// The device that hands them on, which has them by then; none from the host.
+    /// Source device of a second hop, which has received the parameters before; unset if the source is the host.
     #[serde(default)]
     pub via: Option<usize>,
+    /// Start time.
     pub start: Micros,
+    /// End time.
     pub end: Micros,
 }
 
-/// `(value − bound) / value`; a plan that costs nothing is optimal.
+/// Returns `(value − bound) / value`; zero if the value is zero.
 pub fn gap(value: Micros, bound: Micros) -> f64 {
-    if value > 0.0 { ((value - bound) / value).max(0.0) } else { 0.0 }
+    if value > Micros::ZERO { ((value - bound) / value).max(0.0) } else { 0.0 }
 }
 
 impl Plan {
-    /// The plan for a schedule with what is proven about it.
+    /// Creates the plan of a schedule with a bound.
     pub fn new(problem: &Problem, algorithm: &str, schedule: Schedule, bound: Bound) -> Self {
         let value = schedule.value();
         let names: Option<Vec<String>> = problem.nodes.iter().map(|node| node.name.clone()).collect();
@@ -210,7 +259,7 @@ impl Plan {
             algorithm: algorithm.to_owned(),
             objective: schedule.objective(),
             value,
-            bound: 0.0,
+            bound: Micros::ZERO,
             bound_by: String::new(),
             proof: Proof::Exact,
             verified_bound: None,
@@ -231,8 +280,8 @@ impl Plan {
         plan
     }
 
-    /// Puts a bound into the certificate, in place of the one that is there. A bound above the plan's value is wrong, since the
-    /// plan is verified: it is dropped for the best verified one behind it, or for none, and [`Plan::warnings`] names it.
+    /// Replaces the bound of the certificate. A bound above the plan's value is wrong, since the plan is verified: it is
+    /// dropped in favor of its best verified bound, or of none, and [`Plan::warnings`] names it.
     pub fn prove(&mut self, bound: Bound) {
         let mut next = Some(bound);
         let bound = loop {
@@ -243,14 +292,14 @@ impl Plan {
             next = bound.verified.as_deref().cloned();
             self.dropped.push(bound);
         };
-        // Bounds that sum in another order may come out a rounding error beside the value that they prove optimal.
+        // Sums in another order differ by rounding: such a bound is rounded to the value.
         self.bound = if closes(bound.value, self.value) { self.value } else { bound.value };
         self.verified_bound = bound.verified.map(|verified| verified.value.min(self.value));
         (self.bound_by, self.proof) = (bound.by, bound.proof);
         self.gap = gap(self.value, self.bound);
     }
 
-    /// The bound of the certificate.
+    /// Returns the bound of the certificate.
     pub fn bound(&self) -> Bound {
         let bound = Bound { value: self.bound, by: self.bound_by.clone(), proof: self.proof, verified: None };
         match self.verified_bound {
@@ -259,22 +308,22 @@ impl Plan {
         }
     }
 
-    /// True if a verified bound shows that no plan is better, but for what sums of times differ by.
+    /// Returns true if a verified bound equals the value, up to rounding.
     pub fn is_optimal(&self) -> bool {
         self.proof != Proof::Solver && closes(self.bound, self.value)
     }
 
-    /// Text behind a printed bound: nothing where it is verified.
+    /// Returns the remark behind a printed bound: empty if the bound is verified.
     pub fn bound_remark(&self) -> String {
-        match (self.proof, self.verified_bound.filter(|verified| *verified > 0.0)) {
+        match (self.proof, self.verified_bound.filter(|verified| *verified > Micros::ZERO)) {
             (Proof::Solver, Some(verified)) => format!(" ({}; verified: {verified:.1} µs)", self.proof.describe()),
             (Proof::Solver, None) => format!(" ({})", self.proof.describe()),
             _ => String::new(),
         }
     }
 
-    /// Warnings about the certificate: a bound that contradicts the plan is a fault of the solver or of divi, and
-    /// does not invalidate the plan.
+    /// Returns warnings about the certificate: a bound that contradicts the plan is an error of the solver or of divi,
+    /// and does not invalidate the plan.
     pub fn warnings(&self) -> Vec<String> {
         let warning = |bound: &Bound| {
             format!(

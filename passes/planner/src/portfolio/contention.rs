@@ -1,5 +1,5 @@
-//! Plans with contention and from cold starts, by algorithms that know of neither: the relaxed problem is planned, and its
-//! schedule retimed and improved.
+//! Plans with contention and from cold starts by algorithms that support neither: plans the relaxed problem, then retimes
+//! and improves its schedule.
 
 use std::time::Instant;
 
@@ -13,19 +13,19 @@ use crate::solvers::timing::launches;
 use crate::solvers::{Effort, Solution, Solver, sortinghat};
 use crate::verify::verify;
 
-/// Share of the time for the relaxed problem; and where there is no limit, trials times tasks for it.
+/// Share of the time for the relaxed problem and, without a limit, its number of trials times tasks.
 const FIRST_SHARE: f64 = 0.4;
 const FIRST_EFFORT: u64 = 20_000_000;
-/// Problems of more tasks than this are planned in pieces.
+/// Number of tasks above which problems are planned in pieces.
 const MANY: usize = 100;
 
-/// `sortinghat` plans contention and cold starts itself.
+/// Plans with `sortinghat`, which supports contention and cold starts itself.
 pub(crate) fn sortinghat(problem: &Problem, objective: Objective, options: &Options) -> Result<TimedSolution, Error> {
     sortinghat::solve(problem, options, None)
         .map_err(|error| infeasible::explain(&problem.relaxed(), objective, options, error))
 }
 
-/// `auto` leaves large problems to `sortinghat`, from the relaxed problem's plan.
+/// Plans with `auto`: `sortinghat` for large problems, from the relaxed problem's plan.
 pub(crate) fn auto(problem: &Problem, objective: Objective, options: &Options) -> Result<TimedSolution, Error> {
     let since = Instant::now();
     let solver = if objective == Objective::Batch { super::queue } else { super::latency };
@@ -41,7 +41,7 @@ pub(crate) fn auto(problem: &Problem, objective: Objective, options: &Options) -
     Ok(solution)
 }
 
-/// Any other algorithm's plan of the relaxed problem, retimed, and improved if the algorithm searches.
+/// Plans the relaxed problem with any other algorithm, then retimes the plan, and improves it if the algorithm searches.
 pub(crate) fn retime(
     problem: &Problem,
     objective: Objective,
@@ -63,11 +63,11 @@ fn solve_relaxed(
     let relaxed = problem.relaxed();
     let tasks = problem.nodes.len();
     let limit = match options.limit.map(|limit| limit.with_seconds(|seconds| seconds * FIRST_SHARE)) {
-        // Nearly all of what an optimum of this would take is better spent on the problem as it is.
+        // The effort of an optimum of the relaxed problem is better spent on the problem itself.
         None if tasks > MANY => Some(Limit::Iterations(FIRST_EFFORT / tasks as u64)),
         limit => limit,
     };
-    // Values of its plans are not those of the problem; its bounds are bounds of the problem.
+    // Lower bounds of the relaxation remain valid; its makespans do not.
     let first = Options { limit, observer: options.observer.of_bounds(), ..options.clone() };
     let solved = relaxed.check_for(objective).and_then(|()| solver(&relaxed, objective, &first));
     solved.map_err(|error| infeasible::explain(&relaxed, objective, &first, error))
@@ -86,13 +86,13 @@ fn retimed(
     Ok(TimedSolution { timed, bound })
 }
 
-/// Retimes another plan's devices and order with a problem's buses and copies: the difference is what it gains that planning
-/// knows of them. Parameters come straight from the host, in the order of their use.
+/// Retimes another plan's devices and order with a problem's buses and copies: the difference is the gain from planning
+/// with them. Parameters are copied directly from the host, in the order of their use.
 pub fn timed_anew(problem: &Problem, plan: &Plan) -> Result<Plan, Error> {
     problem.check_form()?;
     let objective = plan.objective;
     if !problem.lists_transfers(objective) {
-        let message = "only schedules of problems with contention or a cold start are timed anew".to_owned();
+        let message = "only plans with contention or a cold start are retimed".to_owned();
         return Err(Error::Unsupported(message));
     }
     let is_known = |batch: &Batch| {

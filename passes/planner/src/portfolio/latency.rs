@@ -1,5 +1,5 @@
-//! One input: search and proof side by side. Each knows how good the other's best plan is, and both stop when that is
-//! proven to be the best.
+//! One input: search and proof in parallel. They share the value of the incumbent, and both stop when it is proven
+//! optimal.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -9,6 +9,7 @@ use crate::model::error::Error;
 use crate::model::instance::Instance;
 use crate::model::options::Options;
 use crate::model::plan::{Bound, Limit, closes};
+use crate::model::units::Micros;
 use crate::solvers::Solution;
 use crate::solvers::exact::{Answer, Limits, Timetable, no_placement};
 use crate::solvers::incumbent::{Incumbent, SharedIncumbent};
@@ -16,27 +17,27 @@ use crate::solvers::milp;
 use crate::solvers::search;
 use crate::solvers::split;
 
-/// The share of a proof's own effort, about a minute of one core, that it has before anything is searched: most problems
-/// need no more. Never more than this share of the time.
+/// Share of a proof's default effort (about a minute of one core) that it has before the search: sufficient for most
+/// problems. At most the second share of the time.
 const PROVE_FIRST: f64 = 0.02;
 const PROVE_FIRST_OF_TIME: f64 = 0.1;
-/// Share of the first proof's effort that shows whether it makes progress, where little can be gained.
+/// Share of the first proof's effort that shows whether it makes progress, if the gap is small.
 const LEAST_FIRST: f64 = 0.2;
-/// The share of the time that search has for itself, so that the proof begins with a good plan, and the most of it.
+/// Share of the time that the search has alone, so that the proof starts with a good incumbent, and its maximum.
 const SEARCH_FIRST: f64 = 0.1;
 const MOST_FIRST: Duration = Duration::from_secs(3);
-/// With no limit at all, the share of a proof's own effort: about ten seconds.
+/// Share of a proof's default effort if there is no limit: about ten seconds.
 const UNLIMITED_SHARE: f64 = 0.15;
-/// The share of the time after which a proof that is not done leaves the rest to an integer program.
+/// Share of the time after which an unfinished proof leaves the rest to an integer program.
 const EXACT_SHARE: f64 = 0.6;
-/// The share of what is left that the program may take: it does not look at the clock all the time.
+/// Share of the remaining time for the integer program: it does not check the clock all the time.
 const PROGRAM_SHARE: f64 = 0.95;
-/// The share of trials for what the proof has found.
+/// Share of the trials of a search from the proof's solution.
 const SEARCH_AGAIN: f64 = 0.25;
-/// With fewer tasks than this, there are fewer places to search in.
+/// Number of tasks from which on the search has all of its default trials.
 const SEARCHED_TASKS: f64 = 50.0;
 
-/// Takes a schedule if there is one and it is better.
+/// Updates the incumbent if there is a better schedule.
 pub(super) fn take(best: &mut Incumbent<Timetable>, found: Option<Timetable>, by: &'static str) {
     if let Some(found) = found {
         best.take(found.value, found, by);
@@ -48,13 +49,13 @@ fn take_answer(best: &mut Incumbent<Timetable>, answer: Answer) {
     best.prove(Bound::new(answer.bound, answer.bound_by));
 }
 
-/// The options with an effort that is worth what can still be gained; all of it as long as there is no schedule.
+/// Returns the options with an effort in proportion to the gap; all of it without a schedule.
 fn worth(best: &Incumbent<Timetable>, options: &Options) -> Options {
     if best.value().is_finite() { options.for_gap(best.value(), best.bound().value) } else { options.clone() }
 }
 
-/// Improves on what baselines have found, and proves how good it is. None where there is nothing, not even a proof that
-/// there can be nothing.
+/// Improves on the baselines and proves a bound. Returns `None` if there is neither a schedule nor a proof of
+/// infeasibility.
 pub(super) fn solve(
     instance: &Instance,
     options: &Options,
@@ -81,7 +82,7 @@ pub(super) fn solve(
     Ok(schedule.map(|schedule| Solution { schedule: schedule.into_schedule(), bound: Some(bound) }))
 }
 
-/// The proof with little effort; where little can be gained, with less as long as it makes no progress.
+/// Runs the proof with little effort; if the gap is small, first with less, and in full only if that makes progress.
 fn prove_first(instance: &Instance, options: &Options, best: &mut Incumbent<Timetable>) {
     let observer = options.observer.of("milp-split");
     for effort in [worth(best, options).effort.max(LEAST_FIRST), 1.0] {
@@ -98,7 +99,7 @@ fn prove_first(instance: &Instance, options: &Options, best: &mut Incumbent<Time
     }
 }
 
-/// The same each time: search, then proof, then search from what the proof has found.
+/// Reproducible: search, then proof, then search from the proof's solution.
 fn in_turn(instance: &Instance, options: &Options, best: &mut Incumbent<Timetable>) {
     let incumbent = SharedIncumbent::new(best.value());
     search_from(instance, &worth(best, options), search_share(instance, options), &incumbent, best);
@@ -116,12 +117,12 @@ fn in_turn(instance: &Instance, options: &Options, best: &mut Incumbent<Timetabl
     }
 }
 
-/// The share of the default trials that so many tasks can make use of.
+/// Returns the share of the default trials for the number of tasks.
 fn search_share(instance: &Instance, options: &Options) -> f64 {
     if options.limit.is_some() { 1.0 } else { (instance.tasks() as f64 / SEARCHED_TASKS).min(1.0) }
 }
 
-/// Large neighbourhoods from the best schedule, with a share of the trials.
+/// Runs the large neighborhood search from the incumbent, with a share of the trials.
 fn search_from(
     instance: &Instance,
     options: &Options,
@@ -134,8 +135,8 @@ fn search_from(
     take(best, found, "lns");
 }
 
-/// Until the time is over: search on all cores, first alone, then with a proof beside it: by partial schedules, then by an
-/// integer program.
+/// Until the time limit: search on all cores, first alone, then with a proof in parallel: by partial schedules, then by
+/// an integer program.
 fn side_by_side(
     instance: &Instance,
     options: &Options,
@@ -163,14 +164,14 @@ fn side_by_side(
             let has_room = milp::has_room(instance, left() * (1.0 - EXACT_SHARE));
             let limits = if has_room { limits.share(EXACT_SHARE) } else { limits };
             let answer = split::solve(instance, &limits, known.as_ref());
-            let proven = |value: f64, bound: f64| {
+            let proven = |value: Micros, bound: Micros| {
                 incumbent.report(value);
                 if closes(bound, incumbent.value()) {
                     incumbent.end();
                 }
             };
             let plan = answer.schedule.as_ref().or(known.as_ref());
-            proven(plan.map_or(f64::INFINITY, |plan| plan.value), answer.bound);
+            proven(plan.map_or(Micros::INFINITY, |plan| plan.value), answer.bound);
             let program = plan.filter(|_| has_room && !incumbent.is_over()).and_then(|plan| {
                 let start = plan.clone().into_schedule();
                 milp::within(instance, &options.named("milp"), left() * PROGRAM_SHARE, &start)

@@ -1,7 +1,7 @@
-//! The heuristics that others are measured against: DiviML's V-A, for one input and for a queue.
+//! Baseline list schedulers of DiviML's section V-A, for one input and for a queue of inputs.
 
 mod batch;
-mod frugal;
+mod feasible;
 mod latency;
 mod memory;
 
@@ -17,12 +17,12 @@ use crate::solvers::{Solution, Solver};
 
 const ALL: [(&str, Solver); 4] = [("heft", heft), ("greedy", greedy), ("met", met), ("single", single)];
 
-/// The best schedule of them all, and who has made it. Where none has any, one that does little but fit; without that,
-/// the first one's error.
+/// Returns the best schedule of all baselines and the name of the baseline that found it. If none finds a schedule,
+/// falls back to a local search for any feasible one; if that fails too, returns the first baseline's error.
 pub(crate) fn best(problem: &Problem, objective: Objective) -> Result<(Schedule, &'static str), Error> {
     let mut best = Incumbent::new(Bound::none());
     let mut failure = None;
-    // Where memory is not scarce, nothing is gained by a price on it.
+    // A price on memory gains nothing where memory is not scarce.
     let is_scarce = || {
         objective == Objective::Batch && Instance::new(problem, objective).is_ok_and(|instance| instance.memory_binds())
     };
@@ -36,7 +36,7 @@ pub(crate) fn best(problem: &Problem, objective: Objective) -> Result<(Schedule,
     }
     if best.solution().is_none()
         && matches!(failure, Some(Error::NotFound(_)))
-        && let Some(schedule) = frugal::schedule(&Instance::new(problem, objective)?, objective)
+        && let Some(schedule) = feasible::schedule(&Instance::new(problem, objective)?, objective)
     {
         return Ok((schedule, "frugal"));
     }
@@ -47,7 +47,7 @@ pub(crate) fn best(problem: &Problem, objective: Objective) -> Result<(Schedule,
 /// Share of the default search effort for checks of feasibility alone.
 const TRIAL_EFFORT: f64 = 0.02;
 
-/// True if any of them finds a schedule with little effort.
+/// Returns true if any baseline finds a schedule with little effort.
 pub(crate) fn has_plan(problem: &Problem, objective: Objective) -> bool {
     let options = Options { effort: TRIAL_EFFORT, ..Options::default() };
     ALL.iter().rev().any(|(_, solver)| solver(problem, objective, &options).is_ok())
@@ -65,27 +65,27 @@ struct Rule {
 /// Criterion of a scheduler for the device of a task.
 #[derive(Clone, Copy)]
 enum Choice {
-    /// One device for everything that it can run; others for the rest.
+    /// Prefers one device for every task that it can run.
     Device(usize),
-    /// Where the task takes least time.
+    /// Device with the shortest execution time.
     Time,
-    /// Where the task ends first.
+    /// Device with the earliest finish time.
     End,
 }
 
 impl Choice {
-    /// The less the better: first number, then second.
-    fn key(self, device: usize, time: Micros, end: Micros) -> (f64, f64) {
+    /// Lexicographic cost of running a task on a device; smaller is better.
+    fn key(self, device: usize, time: Micros, end: Micros) -> (Micros, Micros) {
         match self {
-            Self::Device(only) => (if device == only { 0.0 } else { 1.0 }, time),
+            Self::Device(only) => (if device == only { Micros::ZERO } else { Micros(1.0) }, time),
             Self::Time => (time, end),
             Self::End => (end, time),
         }
     }
 }
 
-/// Everything on the one device for which that is fastest. What it cannot run, or has no room for, goes where it runs
-/// fastest.
+/// Runs everything on the single device for which that is fastest. Tasks that the device cannot run, or has no memory
+/// for, go to the device that runs them fastest.
 pub(crate) fn single(problem: &Problem, objective: Objective, options: &Options) -> Result<Solution, Error> {
     let instance = Instance::new(problem, objective)?;
     let mut best = Incumbent::new(Bound::none());
@@ -108,7 +108,7 @@ pub(crate) fn single(problem: &Problem, objective: Objective, options: &Options)
     best.into_parts().0.ok_or_else(|| failure.unwrap_or_else(none))
 }
 
-/// Minimum execution time: each task where it runs fastest, whatever waits there.
+/// Minimum execution time: runs each task on its fastest device, regardless of that device's load.
 pub(crate) fn met(problem: &Problem, objective: Objective, options: &Options) -> Result<Solution, Error> {
     let instance = Instance::new(problem, objective)?;
     let rule =
@@ -116,7 +116,7 @@ pub(crate) fn met(problem: &Problem, objective: Objective, options: &Options) ->
     run(&instance, objective, &rule)
 }
 
-/// Each task where it ends first, given what was scheduled before.
+/// Runs each task on the device with the earliest finish time, given the tasks scheduled before it.
 pub(crate) fn greedy(problem: &Problem, objective: Objective, options: &Options) -> Result<Solution, Error> {
     let instance = Instance::new(problem, objective)?;
     let rule =
@@ -124,7 +124,8 @@ pub(crate) fn greedy(problem: &Problem, objective: Objective, options: &Options)
     run(&instance, objective, &rule)
 }
 
-/// A queue with a price on memory: see [`batch::priced`]. Where that finds no room, like [`greedy`].
+/// Schedules a queue with a price on memory (see [`batch::priced`]); falls back to [`greedy`] if that finds no
+/// schedule.
 pub(crate) fn priced(problem: &Problem, objective: Objective, options: &Options) -> Result<Solution, Error> {
     match batch::priced::schedule(&Instance::new(problem, objective)?) {
         Some(schedule) => Ok(Solution { schedule, bound: None }),
@@ -132,7 +133,8 @@ pub(crate) fn priced(problem: &Problem, objective: Objective, options: &Options)
     }
 }
 
-/// Heterogeneous earliest finish time: by upward rank, each task where it ends first, in gaps too.
+/// Heterogeneous earliest finish time (HEFT): tasks by upward rank, each on the device with the earliest finish time,
+/// with insertion into gaps.
 pub(crate) fn heft(problem: &Problem, objective: Objective, options: &Options) -> Result<Solution, Error> {
     let instance = Instance::new(problem, objective)?;
     let rule =
@@ -148,7 +150,7 @@ fn run(instance: &Instance, objective: Objective, rule: &Rule) -> Result<Solutio
     Ok(Solution { schedule, bound: None })
 }
 
-/// When devices are taken, gap by gap.
+/// Busy intervals of each device.
 struct Timeline {
     /// Ascending, for each device.
     taken: Vec<Vec<(Micros, Micros)>>,
@@ -160,13 +162,13 @@ impl Timeline {
         Self { taken: vec![Vec::new(); devices], insertion }
     }
 
-    /// The first time from `ready` on at which a device has so much time.
+    /// Returns the earliest start at or after `ready` of a free interval of length `duration` on a device.
     fn earliest(&self, device: usize, ready: Micros, duration: Micros) -> Micros {
         let taken = &self.taken[device];
         if !self.insertion {
             return taken.last().map_or(ready, |(_, end)| ready.max(*end));
         }
-        // Gaps before `ready` are of no use: what ends earlier is skipped.
+        // Intervals that end before `ready` are skipped.
         let mut start = ready;
         for (from, until) in &taken[taken.partition_point(|(_, until)| *until < ready)..] {
             if start + duration <= *from {

@@ -1,4 +1,4 @@
-//! Effort of a search, and its chains on several cores.
+//! Budget of a local search, and its independent chains on several cores.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,18 +12,18 @@ use crate::model::units::Micros;
 use crate::random::Random;
 use crate::solvers::incumbent::SharedIncumbent;
 
-/// Chains that share a number of trials, whatever the number of cores.
+/// Number of chains that share the trials, independent of the number of cores.
 const CHAINS: usize = 4;
 
-/// So many trials a chain are not worth a thread.
+/// Chains with at most this many trials run on the calling thread.
 const SHORT: u64 = 500;
 
-/// Searches gain more for their effort than proofs do, and find most early: how many times the share of the effort they have,
-/// and the least share.
+/// Weight of the user's effort for searches, and the minimum share: searches gain more per unit of effort than proofs
+/// do, and most of it early.
 const SEARCH_WEIGHT: f64 = 4.0;
 const LEAST_SHARE: f64 = 0.25;
 
-/// Effort of a search: chains, and the trials or the time of each; and where its results are reported.
+/// Budget of a search (chains, and the trials or the time of each) and the recipients of its results.
 #[derive(Clone, Debug)]
 pub struct Allowance {
     seed: u64,
@@ -35,14 +35,14 @@ pub struct Allowance {
 
 #[derive(Clone, Copy, Debug)]
 enum Effort {
-    /// So many trial schedules.
+    /// Number of trial schedules.
     Trials(u64),
-    /// Until so much time has passed.
+    /// Time limit.
     Time { since: Instant, seconds: f64 },
 }
 
 impl Allowance {
-    /// Effort that the options allow; with no limit, so many trials.
+    /// Returns the budget that the options allow; without a limit, `trials` scaled by the effort.
     pub fn new(options: &Options, trials: u64) -> Self {
         let (chains, effort) = match options.limit {
             Some(Limit::Seconds(seconds)) => (cores(), Effort::Time { since: Instant::now(), seconds }),
@@ -58,12 +58,12 @@ impl Allowance {
         }
     }
 
-    /// So many seconds on all cores, whatever the options allow.
+    /// Replaces the budget by a time limit on all cores.
     pub(crate) fn timed(self, seconds: f64) -> Self {
         Self { effort: Effort::Time { since: Instant::now(), seconds }, chains: cores(), ..self }
     }
 
-    /// A share of the trials.
+    /// Reduces the number of trials to a share of it.
     pub(crate) fn share(mut self, share: f64) -> Self {
         if let Effort::Trials(trials) = &mut self.effort {
             *trials = (*trials as f64 * share).ceil() as u64;
@@ -71,7 +71,7 @@ impl Allowance {
         self
     }
 
-    /// Leaves so many cores to others, where time is what is spent.
+    /// Leaves cores to concurrent solvers, if the budget is a time limit.
     pub(crate) fn beside(mut self, others: usize) -> Self {
         if matches!(self.effort, Effort::Time { .. }) {
             self.chains = self.chains.saturating_sub(others).max(1);
@@ -79,12 +79,12 @@ impl Allowance {
         self
     }
 
-    /// Shares what is found with other searches, and stops when the shared incumbent is optimal.
+    /// Shares the incumbent with other searches, and stops when it is proven optimal.
     pub(crate) fn sharing(self, incumbent: &SharedIncumbent) -> Self {
         Self { incumbent: incumbent.clone(), ..self }
     }
 
-    /// The share of a chain's effort that is gone after so many trials; 1 and above is all of it.
+    /// Returns the share of a chain's budget that is spent after `trials` trials; 1 or more means exhausted.
     pub fn spent(&self, trials: u64) -> f64 {
         if self.incumbent.is_over() {
             return 1.0;
@@ -101,8 +101,8 @@ impl Allowance {
         self.incumbent.report(best);
     }
 
-    /// Runs every chain with its random numbers, and gives back the result with the least value; of equals
-    /// the first chain's.
+    /// Runs every chain with its own random generator and returns the result with the least value; ties go to the first
+    /// chain.
     pub fn best_of<T: Send>(&self, run: impl Fn(Random) -> (Micros, T) + Sync) -> Option<T> {
         let next = AtomicUsize::new(0);
         let results = Mutex::new(Vec::with_capacity(self.chains));
@@ -113,13 +113,13 @@ impl Allowance {
                     break;
                 }
                 let (value, result) = run(self.random(chain));
-                // Poison means that another chain panicked; the scope will say so.
+                // A poisoned lock means that another chain has panicked; the scope propagates the panic.
                 if let Ok(mut results) = results.lock() {
                     results.push((value, chain, result));
                 }
             }
         };
-        // The first thread is this one: a short search is over before others have begun.
+        // The calling thread takes part: a short search ends before other threads have started.
         let helpers = if self.is_short() { 0 } else { cores().min(self.chains).saturating_sub(1) };
         thread::scope(|scope| {
             for _ in 0..helpers {
@@ -136,7 +136,7 @@ impl Allowance {
         matches!(self.effort, Effort::Trials(trials) if trials <= SHORT)
     }
 
-    /// A chain's own random numbers.
+    /// Returns the random generator of a chain.
     fn random(&self, chain: usize) -> Random {
         let mut seeds = Random::new(self.seed);
         let mut seed = seeds.next_u64();
@@ -147,7 +147,7 @@ impl Allowance {
     }
 }
 
-/// A default number of trials, less what is not worth the effort.
+/// Scales a default number of trials by the effort.
 fn worth(options: &Options, trials: u64) -> u64 {
     (trials as f64 * (options.effort * SEARCH_WEIGHT).clamp(LEAST_SHARE, 1.0)) as u64
 }

@@ -1,8 +1,8 @@
-//! Plans in which transfers are in each other's way, or parameters have to come first.
+//! Plans with contention between transfers, and plans for cold starts, in which parameters are copied first.
 //!
-//! A schedule of the relaxed problem, without buses and with all parameters at hand, is retimed with them, and annealing goes on
-//! from there: devices, order and ways, in which buses are given out like devices. A lower bound of the relaxed problem holds for
-//! the problem too, since contention only forbids; for cold starts see [`bound`].
+//! A schedule of the relaxed problem (no buses, all parameters resident) is retimed under contention and then improved
+//! by annealing over devices, order and parameter routes; buses are allocated like devices. A lower bound of the
+//! relaxed problem holds for the problem too, since contention only adds constraints; for cold starts see [`bound`].
 
 mod anneal;
 mod bound;
@@ -29,20 +29,23 @@ pub(crate) use anneal::Chain;
 use anneal::anneal;
 use bound::cold_bound;
 pub(crate) use choice::{Choice, Job, jobs};
-pub(crate) use greedy::extend_first_to_end;
-use greedy::first_to_end;
-pub(crate) use model::{Model, Way};
+use greedy::earliest_finish;
+pub(crate) use greedy::extend_earliest_finish;
+pub(crate) use model::{Model, Route};
 pub(crate) use simulate::Simulator;
 
-/// Trials times launches when nothing is said: some seconds on two cores.
+/// Default product of trials and launches: a few seconds on two cores.
 const EFFORT: u64 = 60_000_000;
 const MOST_TRIALS: u64 = 400_000;
 
-/// A schedule with its transfers and copies.
+/// A schedule with its transfers and parameter copies.
 #[derive(Clone, Debug)]
 pub struct Timed {
+    /// Devices and starts of launches.
     pub schedule: Schedule,
+    /// Transfers of tensors; empty without contention.
     pub transfers: Vec<Transfer>,
+    /// Copies of parameters; empty for a warm start.
     pub copies: Vec<Copy>,
 }
 
@@ -52,9 +55,9 @@ pub(crate) struct TimedSolution {
     pub(crate) bound: Bound,
 }
 
-/// The best of what is proven, by whoever planned without contention and warm, or besides.
+/// Returns the best bound: of those of this problem and `found`, which a solver proved for the relaxed problem.
 pub(crate) fn best_bound(problem: &Problem, objective: Objective, found: Option<Bound>) -> Result<Bound, Error> {
-    // What moves later lies in memory for a shorter time: what did not fit there may fit here.
+    // Transfers that start later shorten live ranges: a plan that does not fit in the relaxation may fit here.
     let by_lives = problem.memory_model == MemoryModel::Liveness
         && found.is_some()
         && Instance::new(&problem.relaxed(), objective)?.memory_binds();
@@ -62,8 +65,9 @@ pub(crate) fn best_bound(problem: &Problem, objective: Objective, found: Option<
     Ok(all_bounds(problem, objective)?.into_iter().chain(found).fold(Bound::none(), Bound::or))
 }
 
-/// Every bound. Those of warm starts without contention hold, as contention only forbids, and nothing is faster in a cold start.
-/// But more may fit than in a warm one, where parameters can stay with the host: then memory is left out.
+/// Returns all bounds. Those of warm starts without contention hold, as contention only adds constraints and nothing is
+/// faster in a cold start. But direct reads keep parameters on the host, so more may fit than in a warm start: then the
+/// relaxation drops memory.
 pub(crate) fn all_bounds(problem: &Problem, objective: Objective) -> Result<Vec<Bound>, Error> {
     let free = if reads_directly(problem) { problem.relaxed_without_memory() } else { problem.relaxed() };
     let mut all = bounds::all(&Instance::new(&free, objective)?);
@@ -78,56 +82,60 @@ fn reads_directly(problem: &Problem) -> bool {
     problem.cold.as_ref().is_some_and(|cold| cold.direct.is_some())
 }
 
-/// Times a schedule anew. Where there is something to search for, which nothing is better than, improves on it.
+/// Retimes a schedule. If `search` is given, which is a lower bound, also improves on it.
 pub(crate) fn time(
     problem: &Problem,
     start: &Schedule,
     search: Option<Micros>,
     options: &Options,
 ) -> Result<Timed, Error> {
-    time_and(problem, start, |known| {
-        if start.objective() == Objective::Latency && (search.is_some() || known.best.solution().is_none()) {
-            known.take(starts(known.model));
+    time_and(problem, start, |incumbent| {
+        if start.objective() == Objective::Latency && (search.is_some() || incumbent.best.solution().is_none()) {
+            incumbent.take(starts(incumbent.model));
         }
-        search.iter().for_each(|bound| known.anneal(*bound, options));
+        search.iter().for_each(|bound| incumbent.anneal(*bound, options));
     })
 }
 
-/// Times a schedule anew: nothing but times changes. Buses are given out in the order of starts.
+/// Retimes a schedule without other changes. Buses are allocated in the order of starts.
 pub fn time_as_it_is(problem: &Problem, start: &Schedule) -> Result<Timed, Error> {
     time_and(problem, start, |_| {})
 }
 
-/// Times a schedule as it is, has it improved on, and says what comes of the best.
-fn time_and(problem: &Problem, start: &Schedule, improve: impl FnOnce(&mut Known<'_>)) -> Result<Timed, Error> {
+/// Retimes a schedule, applies `improve`, and returns the best plan.
+fn time_and(
+    problem: &Problem,
+    start: &Schedule,
+    improve: impl FnOnce(&mut ChoiceIncumbent<'_>),
+) -> Result<Timed, Error> {
     let objective = start.objective();
     let instance = Instance::new(&problem.relaxed_without_memory(), objective)?;
     let batches = launches(start);
     let model = Model::new(problem, objective, &instance, &batches);
-    let mut known = Known::new(&model);
-    known.take([as_it_is(&model, &batches)]);
-    improve(&mut known);
-    known.timed()
+    let mut incumbent = ChoiceIncumbent::new(&model);
+    incumbent.take([from_schedule(&model, &batches)]);
+    improve(&mut incumbent);
+    incumbent.timed()
 }
 
-/// Effort of a search.
+/// Returns the budget of a search.
 fn allowance(model: &Model<'_>, options: &Options) -> Allowance {
     Allowance::new(options, (EFFORT / model.launches.len().max(1) as u64).min(MOST_TRIALS))
 }
 
-/// The best choice so far, of those that hold.
-pub(crate) struct Known<'a> {
+/// Incumbent among feasible choices.
+pub(crate) struct ChoiceIncumbent<'a> {
     model: &'a Model<'a>,
     binds: bool,
     best: Incumbent<Choice>,
 }
 
-impl<'a> Known<'a> {
+impl<'a> ChoiceIncumbent<'a> {
     pub(crate) fn new(model: &'a Model<'a>) -> Self {
         Self { model, binds: memory::binds(model), best: Incumbent::new(Bound::none()) }
     }
 
-    /// Takes the best of some choices, if it is better than the one that is there.
+    /// Updates the incumbent with the best of some choices.
     pub(crate) fn take(&mut self, choices: impl IntoIterator<Item = Choice>) {
         for choice in choices {
             let simulator = Simulator::of(self.model, &choice);
@@ -138,14 +146,14 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// Anneals from the best choice, unless a bound shows that nothing is better.
+    /// Anneals from the incumbent, unless a bound proves it optimal.
     pub(crate) fn anneal(&mut self, bound: Micros, options: &Options) {
         if let Some(start) = self.best.solution().filter(|_| !closes(bound, self.best.value())) {
             self.take(anneal(self.model, start, &allowance(self.model, options)));
         }
     }
 
-    /// Reports the best value.
+    /// Reports the incumbent's value.
     pub(crate) fn report(&self, options: &Options) {
         options.observer.plan(self.best.value());
     }
@@ -154,39 +162,40 @@ impl<'a> Known<'a> {
         let none = "no plan was found that keeps to memory and links with the times of buses and copies";
         let value = self.best.value();
         let mut choice = self.best.into_parts().0.ok_or_else(|| Error::NotFound(none.to_owned()))?;
-        plainly(self.model, &mut choice, value, self.binds);
+        simplify_routes(self.model, &mut choice, value, self.binds);
         Ok(timed(self.model, &choice))
     }
 }
 
-/// Takes back what a search has tried and gained nothing by: parameters come straight from the host where that is no worse.
-fn plainly(model: &Model<'_>, choice: &mut Choice, value: Micros, binds: bool) {
+/// Reverts routes of parameters to direct copies from the host where that is no worse.
+fn simplify_routes(model: &Model<'_>, choice: &mut Choice, value: Micros, binds: bool) {
     for launch in 0..model.launches.len() {
-        let way = choice.way[launch];
-        let plain = model.ways(launch, usize::from(choice.device[launch])).first().copied().unwrap_or(way);
-        if way == plain || !model.needs_parameters(launch, usize::from(choice.device[launch])) {
+        let route = choice.route[launch];
+        let plain = model.routes(launch, usize::from(choice.device[launch])).first().copied().unwrap_or(route);
+        if route == plain || !model.needs_parameters(launch, usize::from(choice.device[launch])) {
             continue;
         }
-        choice.way[launch] = plain;
+        choice.route[launch] = plain;
         let simulator = Simulator::of(model, choice);
         if simulator.value > value || (binds && !memory::fits(model, choice, &simulator)) {
-            choice.way[launch] = way;
+            choice.route[launch] = route;
         }
     }
 }
 
-/// One launch of each task, wherever.
+/// Returns one launch for each task, on an arbitrary device.
 pub(crate) fn each_once(instance: &Instance) -> Vec<Batch> {
-    (0..instance.tasks()).map(|node| Batch { node, device: 0, inputs: vec![0], start: 0.0 }).collect()
+    (0..instance.tasks()).map(|node| Batch { node, device: 0, inputs: vec![0], start: Micros::ZERO }).collect()
 }
 
-/// Choice that a schedule has made; launches that cannot get their parameters where they are go where they can.
-pub(crate) fn as_it_is(model: &Model<'_>, batches: &[Batch]) -> Choice {
+/// Returns the choice that a schedule implies. Launches whose parameters cannot reach their device move to the first
+/// device that they can reach.
+pub(crate) fn from_schedule(model: &Model<'_>, batches: &[Batch]) -> Choice {
     let mut placed: Vec<&Batch> = batches.iter().collect();
     placed.sort_by_key(|batch| (batch.node, batch.device));
     let start: Vec<Micros> = placed.iter().map(|batch| batch.start).collect();
     let device = |(launch, batch): (usize, &&Batch)| {
-        let reaches = !model.ways(launch, batch.device).is_empty();
+        let reaches = !model.routes(launch, batch.device).is_empty();
         let elsewhere = || model.allowed(launch).first().copied();
         if reaches { batch.device } else { elsewhere().unwrap_or(batch.device) }
     };
@@ -194,24 +203,24 @@ pub(crate) fn as_it_is(model: &Model<'_>, batches: &[Batch]) -> Choice {
     Choice::new(model, devices, &start)
 }
 
-/// Starts that know of buses, in a few orders, with all devices, without the host, and with all that it can run on the host:
-/// where little fits elsewhere, that may be all that does.
+/// Returns bus-aware greedy starts in several orders: on all devices, without the host, and with everything possible on
+/// the host, which may be the only one that fits where device memory is small.
 pub(crate) fn starts(model: &Model<'_>) -> Vec<Choice> {
     let instance = model.instance;
     let host = model.cold.as_ref().map(|cold| cold.host);
     let mut found = Vec::new();
     for tasks in [instance.order().to_vec(), list::by_upward_rank(instance), list::breadth_first(instance)] {
         let order: Vec<usize> = tasks.iter().flat_map(|task| model.of_task[*task].iter().copied()).collect();
-        found.extend(first_to_end(model, &order, &[]));
-        found.extend(host.and_then(|host| first_to_end(model, &order, &[host])));
+        found.extend(earliest_finish(model, &order, &[]));
+        found.extend(host.and_then(|host| earliest_finish(model, &order, &[host])));
     }
     let order: Vec<usize> = instance.order().iter().flat_map(|task| model.of_task[*task].iter().copied()).collect();
     let others = |host: usize| (0..model.devices).filter(|device| *device != host).collect::<Vec<_>>();
-    found.extend(host.and_then(|host| first_to_end(model, &order, &others(host))));
+    found.extend(host.and_then(|host| earliest_finish(model, &order, &others(host))));
     found
 }
 
-/// The plan of a choice.
+/// Builds the plan of a choice.
 fn timed(model: &Model<'_>, choice: &Choice) -> Timed {
     let simulator = Simulator::of(model, choice);
     let of = |launch: usize| (usize::from(choice.device[launch]), simulator.start[launch]);
@@ -226,7 +235,7 @@ fn timed(model: &Model<'_>, choice: &Choice) -> Timed {
         let (device, start) = (0..model.launches.len()).map(of).unzip();
         Schedule::Latency { device, start, makespan }
     };
-    // Classes of inputs that were taken together may have nothing in common.
+    // Merged classes of inputs may have no input in common.
     let needed = |moved: &&simulate::Move| {
         let inputs = &model.launches[moved.producer].inputs;
         let readers = model.instance.tensors()[moved.tensor].consumers.iter().flat_map(|task| &model.of_task[*task]);
@@ -239,15 +248,15 @@ fn timed(model: &Model<'_>, choice: &Choice) -> Timed {
     };
     let mut transfers: Vec<Transfer> = simulator.moves.iter().filter(needed).map(transfer).collect();
     if model.contention == Contention::Off {
-        // Nothing is in the way of a transfer: when it happens goes without saying.
+        // Without contention, transfer times follow from the schedule and are not listed.
         transfers.clear();
     }
     transfers.sort_by(|a, b| a.start.total_cmp(&b.start).then((a.tensor, a.to).cmp(&(b.tensor, b.to))));
-    let copy = |leg: &simulate::Leg| {
-        let simulate::Leg { launch, via, to, start, end } = *leg;
+    let copy = |hop: &simulate::Hop| {
+        let simulate::Hop { launch, via, to, start, end } = *hop;
         Copy { node: model.launches[launch].task, to, via, start, end }
     };
-    let mut copies: Vec<Copy> = simulator.legs.iter().map(copy).collect();
+    let mut copies: Vec<Copy> = simulator.hops.iter().map(copy).collect();
     copies.sort_by(|a, b| a.start.total_cmp(&b.start).then((a.node, a.to).cmp(&(b.node, b.to))));
     Timed { schedule, transfers, copies }
 }

@@ -1,27 +1,28 @@
-//! Where a network can be cut for planning piece by piece (SortingHat's 3.1): tasks that every path from the inputs to the
-//! outputs visits, the dominators of the outputs.
+//! Cuts for piecewise planning (SortingHat's 3.1): tasks on every path from the inputs to the outputs, that is, the
+//! dominators of the outputs.
 //!
-//! Some values go past all of them: a mask that every layer reads. Taken strictly there is no dominator behind such a value.
-//! Only its first reader counts: who plans piece by piece knows where it was made and where it has been sent.
+//! Some values bypass all of them, for instance a mask that every layer reads; strictly, no dominator follows such a
+//! value. Only its first reader counts here: a piecewise planner tracks where the value was produced and where it has
+//! been sent.
 
 use std::ops::Range;
 
 use crate::model::instance::{Instance, Tensor};
 use crate::solvers::cuts::not_passed;
 
-/// A value that is read so much further on, in parts of all tasks, goes past.
+/// Minimum distance from producer to last reader, as a share of all tasks, of a value that bypasses dominators.
 const FAR: f64 = 0.25;
 
-/// The tasks that every path visits, in order: paths start at tasks that wait for none, and end at those that none waits for.
-/// Edges are places in the order, from lower to higher; some of them no path takes.
+/// Returns the tasks on every path from a source to a sink, in order. Edges are pairs of positions in the order,
+/// ascending; `is_taken` excludes edges from paths.
 pub(crate) fn dominators(
     count: usize,
     edges: &[(usize, usize)],
     is_taken: impl Fn(usize, usize) -> bool,
 ) -> Vec<usize> {
     let (mut is_entered, mut is_left) = (vec![false; count], vec![false; count]);
-    // A path that does not visit a task has an edge that goes past its place; from such an edge there is a path to either end.
-    // Places count from one: zero is before all.
+    // A path that avoids a task has an edge across its position, and every such edge lies on a path between source and
+    // sink. Positions are shifted by one: zero is before all.
     let mut spans = Vec::new();
     for &(from, to) in edges {
         (is_left[from], is_entered[to]) = (true, true);
@@ -35,7 +36,7 @@ pub(crate) fn dominators(
     found.filter(|place| (1..=count).contains(place)).map(|place| place - 1).collect()
 }
 
-/// Pieces of the topological order, each up to and with its last dominator; so many dominators a piece.
+/// Returns pieces of the topological order, each ending with a dominator; `dominators_each` dominators per piece.
 pub(crate) fn submodels(instance: &Instance, dominators_each: usize) -> Vec<Range<usize>> {
     let tasks = instance.tasks();
     let mut place = vec![0; tasks];
@@ -69,7 +70,7 @@ mod tests {
     use crate::random::Random;
     use crate::testing::{Rwnn, rwnn};
 
-    /// True if a path leads from one end to the other without a task.
+    /// Returns true if a path from a source to a sink avoids a task.
     fn is_passed_by(task: usize, count: usize, edges: &[(usize, usize)]) -> bool {
         let is_first = |node: usize| edges.iter().all(|(_, to)| *to != node);
         let is_last = |node: usize| edges.iter().all(|(from, _)| *from != node);
@@ -105,7 +106,7 @@ mod tests {
         assert!(found > 200, "{found}");
     }
 
-    /// Modules one after the other, and a value from the first task that the last tasks read.
+    /// Modules in sequence, and a value from the first task that the last tasks read.
     #[test]
     fn pieces_are_the_whole() {
         let mut problem = rwnn(&Rwnn { modules: 6, channels: 1, strong: true, seed: 1, ..Rwnn::default() }).unwrap();
@@ -118,7 +119,7 @@ mod tests {
             assert_eq!((pieces[0].start, pieces[pieces.len() - 1].end), (0, instance.tasks()));
             assert!(pieces.windows(2).all(|two| two[0].end == two[1].start));
         }
-        // Past everything.
+        // A value that bypasses everything.
         let (first, last) = (instance.order()[0], instance.order()[instance.tasks() - 1]);
         let edges = problem.edges.get_or_insert_default();
         if !edges.contains(&(first, last)) {

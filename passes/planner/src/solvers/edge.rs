@@ -1,20 +1,20 @@
-//! Pipelines on networks of machines (the edge paper): which machine runs which layer, so that the slowest machine or link,
-//! which sets the pace, is as fast as possible.
+//! Pipelines on edge networks (the edge paper): assigns layers to machines so that the slowest machine or link, which
+//! determines the period, is as fast as possible.
 //!
-//! A machine takes the sum of its layers, however many threads of consecutive layers that is; a way from one machine to another
-//! takes the sum of what moves over it. Split points are where the machine changes along the layers' order, which is the
-//! topological order with the lowest number first.
+//! A machine takes the sum of its layers' times, in any number of threads of consecutive layers; a link takes the sum
+//! of its transfers. Split points are changes of machine along the layers' order, which is the topological order with
+//! the lowest number first.
 //!
-//! `branch-and-bound` is the paper's tree with a bound that holds for any graph. Where a problem has no view of a network, its
-//! devices are the machines.
+//! `branch-and-bound` is the paper's tree with a bound that holds for any graph. For a problem without an edge network,
+//! its devices are the machines.
 
 mod bounds;
 mod memo;
 mod model;
 mod region;
 mod state;
+mod symmetry;
 mod tree;
-mod twins;
 
 use crate::model::error::{Error, Finding};
 use crate::model::options::{Options, PipelineCost};
@@ -28,30 +28,30 @@ use model::Model;
 pub use region::{Boundaries, Point, Region, Zone};
 use tree::{Effort, End, Goal, Placed, Tree, better_than};
 
-/// What the algorithm is called.
+/// Name of the algorithm.
 pub(crate) const NAME: &str = "branch-and-bound";
 
-/// Nodes of the tree when nothing is said.
+/// Default limit of search nodes.
 const NODES: u64 = 2_000_000;
-/// One of so many parts of what is left is for each attempt to halve the gap.
+/// Each attempt to halve the gap gets this fraction (one over) of the remaining budget.
 const ATTEMPT: u32 = 32;
-/// Attempts in a row.
+/// Maximum number of consecutive attempts.
 const ATTEMPTS: usize = 16;
-/// A gap that is not worth an attempt: the whole tree closes it.
+/// Relative gap that is left to the complete tree.
 const NARROW: f64 = 1e-3;
-/// Where in the gap an attempt aims, and where it is not worth one any more.
+/// Position of an attempt's target in the gap, and the position beyond which attempts end.
 const HALF: f64 = 0.5;
 const MOST_SHARE: f64 = 0.95;
 
 type Best = Incumbent<Placed>;
 
-/// Takes a placement that is better than the one there is.
+/// Updates the incumbent.
 fn take(best: &mut Best, placed: Placed, options: &Options) {
     options.observer.plan(placed.period);
     best.take(placed.period, placed, NAME);
 }
 
-/// Takes a lower bound if it is better than the one there is.
+/// Updates the lower bound.
 fn prove(best: &mut Best, value: Micros, by: &str) {
     if value > best.bound().value {
         best.prove(Bound::new(value, by));
@@ -61,7 +61,7 @@ fn prove(best: &mut Best, value: Micros, by: &str) {
 /// Views that `branch-and-bound` plans, the preferred one first.
 pub(crate) const VIEWS: &[ViewKind] = &[ViewKind::Network, ViewKind::Devices];
 
-/// Refuses options that an edge network does not have.
+/// Rejects options that an edge network does not support.
 pub(crate) fn check_options(options: &Options) -> Result<(), Error> {
     let unsupported = |message: &str| Err(Error::Unsupported(message.to_owned()));
     if options.pipeline_cost == Some(PipelineCost::Serial) {
@@ -73,7 +73,7 @@ pub(crate) fn check_options(options: &Options) -> Result<(), Error> {
     Ok(())
 }
 
-/// The best placement on the problem's network, or on its devices where it has none.
+/// Returns the best placement on the problem's network, or on its devices where it has none.
 pub(crate) fn branch_and_bound(problem: &Problem, _: Objective, options: &Options) -> Result<Solution, Error> {
     let view = problem.view_among(VIEWS);
     let model = match view {
@@ -91,26 +91,27 @@ pub(crate) fn branch_and_bound(problem: &Problem, _: Objective, options: &Option
     Ok(Solution { schedule, bound: Some(bound) })
 }
 
-/// The same as part of a portfolio.
+/// Runs [`branch_and_bound`] as part of a portfolio.
 pub(crate) fn auto(problem: &Problem, options: &Options) -> Result<Solution, Error> {
     let solution = branch_and_bound(problem, Objective::Pipeline, &options.named(NAME))?;
     options.observer.taken(solution.schedule.value(), NAME);
     Ok(solution)
 }
 
-/// Every bound by name, weakest first. The problem's form has been checked.
+/// Returns every bound by name, weakest first. The problem's form has been checked.
 pub(crate) fn all_bounds(problem: &Problem, view: &EdgeNetwork, options: &Options) -> Result<Vec<Bound>, Error> {
     check_options(options)?;
     let model = Model::of_view(problem, view, options.splits)?;
-    let single = bounds::single(&model).map_or(f64::INFINITY, |(period, _)| period);
+    let single = bounds::single(&model).map_or(Micros::INFINITY, |(period, _)| period);
     let work = Bound::new(bounds::work(&model, model.splits), "work");
     let links = Bound::new(single.min(bounds::crossing(&model)), "links");
     let (best, _) = solve(&model, options)?;
     Ok(vec![work, links, Bound::new(best.bound().value, NAME)])
 }
 
-/// Everything on one machine; then halving the gap, with few split points at first; then the whole tree. Where the order of
-/// layers does not count, half of that is for the tree that begins with the longest. And how many nodes were looked at.
+/// Starts with everything on one machine, then halves the gap, with few split points at first, then searches the
+/// complete tree. If the order of layers does not matter, half of the budget is for a tree with the longest layers
+/// first. Also returns the number of explored nodes.
 fn solve(model: &Model, options: &Options) -> Result<(Best, u64), Error> {
     let mut effort = Effort::new(options.limit, NODES);
     let mut best = Best::new(Bound::new(bounds::work(model, model.splits), "work"));
@@ -121,7 +122,7 @@ fn solve(model: &Model, options: &Options) -> Result<(Best, u64), Error> {
     prove(&mut best, links, "links");
     let mut tree = Tree::new(model);
     if best.solution().is_none() {
-        let goal = Goal { below: f64::INFINITY, splits: model.splits, any: true, until: effort.part(1) };
+        let goal = Goal { below: Micros::INFINITY, splits: model.splits, any: true, until: effort.part(1) };
         first(tree.search(goal, &mut effort, |placed| take(&mut best, placed, options)))?;
     }
     let mut few = 1;
@@ -141,7 +142,7 @@ fn solve(model: &Model, options: &Options) -> Result<(Best, u64), Error> {
     Ok((best, effort.explored))
 }
 
-/// Halves the gap, then looks at the whole tree, with one of so many parts of what is left.
+/// Halves the gap, then searches the complete tree, with one of `parts` parts of the remaining budget.
 fn finish(tree: &mut Tree<'_>, best: &mut Best, effort: &mut Effort, parts: u32, options: &Options) {
     let splits = tree.model.splits;
     narrow(tree, best, splits, effort, options);
@@ -155,7 +156,7 @@ fn finish(tree: &mut Tree<'_>, best: &mut Best, effort: &mut Effort, parts: u32,
     }
 }
 
-/// What the search for any placement has ended with.
+/// Converts the end of the search for any placement to a result.
 fn first(end: End) -> Result<(), Error> {
     match end {
         End::Found => Ok(()),
@@ -167,10 +168,10 @@ fn first(end: End) -> Result<(), Error> {
     }
 }
 
-/// Halves the gap as long as that goes quickly: something in the lower half is found, or there is nothing in it. Where neither
-/// is clear soon, less is asked for.
+/// Bisects the gap as long as attempts finish quickly, with a placement in the lower part or a proof that it is empty.
+/// If an attempt is stopped, the target moves up.
 fn narrow(tree: &mut Tree<'_>, best: &mut Best, splits: usize, effort: &mut Effort, options: &Options) {
-    // With fewer split points than there may be, what is proven only holds for those.
+    // With fewer split points than allowed, a proof is valid for those only.
     let proves = splits >= tree.model.splits;
     let (mut low, mut share) = (best.bound().value, HALF);
     for _ in 0..ATTEMPTS {
@@ -194,7 +195,7 @@ fn narrow(tree: &mut Tree<'_>, best: &mut Best, splits: usize, effort: &mut Effo
     }
 }
 
-/// A machine for each node.
+/// Returns the machine of each node.
 fn network(model: &Model, placed: &Placed) -> Schedule {
     let mut place = vec![0; model.layers()];
     for (node, machine) in model.nodes.iter().zip(&placed.on) {
@@ -203,7 +204,7 @@ fn network(model: &Model, placed: &Placed) -> Schedule {
     Schedule::Edge { place, period: placed.period }
 }
 
-/// A stage for each run of layers on one device.
+/// Returns a stage for each run of layers on one device.
 fn stages(model: &Model, placed: &Placed) -> Schedule {
     let mut block = vec![0; model.layers()];
     let mut devices: Vec<usize> = Vec::new();

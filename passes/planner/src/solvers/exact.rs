@@ -1,13 +1,13 @@
-//! Exact schedules of one input: which device runs what and when, so that the last task ends first.
+//! Exact schedules of one input: assigns tasks to devices and starts, minimizing the makespan.
 //!
-//! A dynamic program over partial schedules that grow in the order of starts. What the future of a partial schedule
-//! depends on is which tasks are done, when devices are free and when operands arrive; of two with the same tasks done,
-//! the one that is later in every respect is dropped, and so is one that a bound excludes. Networks are long and narrow,
-//! so few sets of tasks can be done at the same time, and the program is small. Sweeps of growing width make it an
-//! anytime method: narrow ones find good schedules, whose values cut the wide ones down, and the least bound of what was
-//! given up for lack of width is a bound for all. A sweep that gives nothing up is a proof.
+//! A dynamic program over partial schedules that grow in the order of starts. The future of a partial schedule depends
+//! on the set of finished tasks, on when devices are free and on when operands arrive; of two states with the same set,
+//! a dominated one is dropped, and so is one that a bound excludes. Networks are long and narrow, so few sets are
+//! reachable and the program is small. Sweeps of growing width make it an anytime method: narrow ones find good
+//! schedules, whose values are cutoffs for wide ones, and the least bound of the states dropped for lack of width is a
+//! global lower bound. A sweep that drops none is a proof.
 //!
-//! Transfers do not get in each other's way here: with contention, the bound holds and the schedule is one without it.
+//! Transfers do not contend here: with contention, the bound holds and the schedule has to be retimed.
 
 pub(crate) mod bounds;
 mod context;
@@ -38,32 +38,34 @@ use search::{Found, Goal};
 pub(crate) use solver::{exact, no_placement, solve_from_baseline};
 use sweep::Effort;
 
-/// Larger problems only get a bound.
+/// Larger problems get a bound only.
 pub(crate) const MOST_TASKS: usize = 1024;
 const MOST_DEVICES: usize = 255;
 
-/// Effort that is allowed.
+/// Limits of a search.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Number of times that a task may be put at the end of a partial schedule.
+    /// Number of times that a task may be appended to a partial schedule.
     pub extensions: u64,
-    /// Results that depend on it are not reproducible.
+    /// Wall-clock deadline; results that depend on it are not reproducible.
     pub deadline: Option<Instant>,
-    /// Number of threads that may work on independent parts; the result does not depend on it.
+    /// Number of threads for independent parts; the result does not depend on it.
     pub threads: usize,
-    /// Observer of schedules of the whole, and of bounds.
+    /// Observer of complete schedules and of bounds.
     pub observer: Observer,
-    /// Incumbent of all searches, and whether it is optimal.
+    /// Incumbent shared with other searches, and whether it is optimal.
     pub incumbent: SharedIncumbent,
+    /// Pruning effort.
     pub pruning: Pruning,
 }
 
-/// Effort for keeping the number of partial schedules small. Results are exact with any.
+/// Effort spent on pruning. Results are exact with any value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pruning {
-    /// Number of others that a state is compared with at most: comparing is a means to have fewer, not an end.
+    /// Maximum number of states that a state is compared with for dominance.
     pub rivals: usize,
-    /// Number of tasks after the first undone one whose earliest starts are computed; behind them, tails are enough.
+    /// Number of tasks after the first unfinished one whose earliest starts are computed; later ones are bounded by
+    /// their tails.
     pub horizon: usize,
 }
 
@@ -87,15 +89,15 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Effort that a user allows; without a limit, about a minute of one core at most.
+    /// Returns the limits that a user sets; by default about a minute on one core at most.
     pub(crate) fn new(instance: &Instance, limit: Option<Limit>, observer: Observer) -> Self {
-        // What an extension costs grows with the tasks that it looks ahead to, and with their devices.
+        // The cost of an extension grows with the tasks in its horizon and with their devices.
         let cost = instance.tasks().clamp(1, 256) * instance.devices();
         let budget = Budget::new(limit, Instant::now(), 2_000_000_000 / cost as u64);
         Self { extensions: budget.iterations, deadline: budget.deadline, threads: cores(), observer, ..Self::default() }
     }
 
-    /// A share of what is left.
+    /// Returns a share of the remaining effort.
     pub(crate) fn share(&self, share: f64) -> Self {
         let budget = self.budget().share_of_time(share);
         Self { extensions: (self.extensions as f64 * share) as u64, deadline: budget.deadline, ..self.clone() }
@@ -105,37 +107,41 @@ impl Limits {
         Budget { iterations: self.extensions, deadline: self.deadline }
     }
 
-    /// The same for a part, of whose schedules nobody is told.
+    /// Returns the limits for a subproblem, whose schedules are not reported.
     pub(crate) fn quiet(&self) -> Self {
         Self { observer: Observer::default(), ..self.clone() }
     }
 
-    /// True if there is no time left, or nothing better to be found.
+    /// Returns true if the deadline has passed or the incumbent is optimal.
     pub(crate) fn are_passed(&self) -> bool {
         self.incumbent.is_over() || self.budget().is_late()
     }
 }
 
-/// A schedule, if one was found, and what is proven about all.
+/// Result of a search: a schedule, if one was found, and a lower bound.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
+    /// Best schedule found.
     pub schedule: Option<Timetable>,
-    /// No schedule ends before this; infinite if none fits.
+    /// Lower bound on every makespan; infinite if no schedule fits.
     pub bound: Micros,
-    /// Method that proves it.
+    /// Name of the method that proves it.
     pub bound_by: &'static str,
 }
 
+/// Devices and starts of all tasks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timetable {
+    /// Device of each task.
     pub device: Vec<usize>,
+    /// Start of each task.
     pub start: Vec<Micros>,
-    /// When the last task ends.
+    /// Makespan.
     pub value: Micros,
 }
 
 impl Timetable {
-    /// The same of a plan for one input; none of others.
+    /// Returns the timetable of a plan for one input; `None` for others.
     pub(crate) fn new(schedule: &Schedule) -> Option<Self> {
         let Schedule::Latency { device, start, makespan } = schedule else { return None };
         Some(Self { device: device.clone(), start: start.clone(), value: *makespan })
@@ -147,17 +153,17 @@ impl Timetable {
 }
 
 impl Answer {
-    /// True if no schedule is better.
+    /// Returns true if the schedule is proven optimal.
     pub fn is_optimal(&self) -> bool {
         self.schedule.as_ref().is_some_and(|schedule| closes(self.bound, schedule.value))
     }
 }
 
-/// Looks for the schedule that ends first, or before the shared incumbent does, which may be better than what is returned.
-/// With more than 1024 tasks or 255 devices there is no search, only a bound.
+/// Minimizes the makespan, with the shared incumbent as a cutoff: the incumbent may be better than the returned
+/// schedule. With more than 1024 tasks or 255 devices there is no search, only a bound.
 pub fn solve(instance: &Instance, limits: &Limits) -> Answer {
     let graph = Graph::new(instance, instance.order(), Footprint::Least);
-    // With limited memory, a schedule of this search may turn out not to fit.
+    // With limited memory, a schedule of this search may not fit, so it is not reported.
     let limited = (0..instance.devices()).any(|device| instance.capacity_bytes(device).is_finite());
     let observer = if limited { limits.observer.of_bounds() } else { limits.observer.clone() };
     let found = search(&graph, Goal::Beat(&limits.incumbent), &Limits { observer, ..limits.clone() });
@@ -168,7 +174,7 @@ pub fn solve(instance: &Instance, limits: &Limits) -> Answer {
     };
     let mut schedule = found.sequence.map(|sequence| in_sequence(instance, &of_tasks(sequence)));
     if schedule.as_ref().is_some_and(|schedule| !fits(instance, schedule)) {
-        // What must fit at the same time was only bounded from below; bounded from above, whatever is found fits.
+        // The first search bounded memory use from below; bounding it from above guarantees that the schedule fits.
         let graph = Graph::new(instance, instance.order(), Footprint::Most);
         let limits =
             Limits { extensions: limits.extensions.saturating_sub(spent).max(limits.extensions / 4), ..limits.clone() };
@@ -178,7 +184,7 @@ pub fn solve(instance: &Instance, limits: &Limits) -> Answer {
     Answer { schedule, bound, bound_by }
 }
 
-/// True if the devices hold all that the schedule puts on them at the same time.
+/// Returns true if the schedule fits into the devices' memories.
 pub(crate) fn fits(instance: &Instance, schedule: &Timetable) -> bool {
     let held = match instance.memory_model() {
         crate::model::problem::MemoryModel::Static => instance.static_use(&schedule.device),
@@ -187,33 +193,33 @@ pub(crate) fn fits(instance: &Instance, schedule: &Timetable) -> bool {
     instance.fits(&held)
 }
 
-/// Tasks in the order of their starts.
+/// Returns the tasks in the order of their starts.
 pub(crate) fn by_start(instance: &Instance, schedule: &Timetable) -> Vec<usize> {
     let mut order = instance.order().to_vec();
-    // Stable: tasks that take no time stay behind those they wait for.
+    // The sort is stable: tasks of zero duration stay behind their predecessors.
     order.sort_by(|a, b| schedule.start[*a].total_cmp(&schedule.start[*b]));
     order
 }
 
-/// The schedule of tasks on devices in an order, which is topological, each as early as it can.
+/// Schedules tasks on given devices in a topological order, each as early as possible.
 pub(crate) fn in_sequence(instance: &Instance, sequence: &[(usize, usize)]) -> Timetable {
     let mut device = vec![0; instance.tasks()];
-    let mut start = vec![0.0; instance.tasks()];
-    let mut free = vec![0.0; instance.devices()];
+    let mut start = vec![Micros::ZERO; instance.tasks()];
+    let mut free = vec![Micros::ZERO; instance.devices()];
     for &(task, on) in sequence {
         let mut earliest: Micros = free[on];
         for arc in instance.predecessors(task) {
             let from = device[arc.task];
-            let end = start[arc.task] + instance.time(arc.task, from).unwrap_or(f64::INFINITY);
+            let end = start[arc.task] + instance.time(arc.task, from).unwrap_or(Micros::INFINITY);
             earliest = earliest.max(end + instance.transfer(arc.tensor, from, on));
         }
         (device[task], start[task]) = (on, earliest);
-        free[on] = earliest + instance.time(task, on).unwrap_or(f64::INFINITY);
+        free[on] = earliest + instance.time(task, on).unwrap_or(Micros::INFINITY);
     }
-    Timetable { device, start, value: free.into_iter().fold(0.0, f64::max) }
+    Timetable { device, start, value: free.into_iter().fold(Micros::ZERO, Micros::max) }
 }
 
-/// Searches with sets as large as the graph needs.
+/// Runs a search with bit sets of the size that the graph needs.
 pub(crate) fn search(graph: &Graph, goal: Goal<'_>, limits: &Limits) -> Found {
     let effort = Effort { budget: limits.budget(), incumbent: &limits.incumbent, pruning: limits.pruning };
     let observer = &limits.observer;

@@ -1,10 +1,9 @@
-//! Orders in which list schedulers take tasks.
+//! Task orders for list schedulers.
 
 use crate::model::instance::Instance;
 use crate::model::units::Micros;
 
-/// Breadth-first from the tasks that read nothing: a task comes when the last that it waits for has come, after those
-/// that were ready before it.
+/// Returns a breadth-first topological order: a task follows when its last predecessor has been placed.
 pub fn breadth_first(instance: &Instance) -> Vec<usize> {
     let mut waiting_for: Vec<usize> = (0..instance.tasks()).map(|task| instance.predecessors(task).len()).collect();
     let mut order: Vec<usize> = (0..instance.tasks()).filter(|task| waiting_for[*task] == 0).collect();
@@ -21,8 +20,8 @@ pub fn breadth_first(instance: &Instance) -> Vec<usize> {
     order
 }
 
-/// HEFT's order: by the longest way to the end, with times and transfers averaged over devices. A task never comes
-/// before one that it waits for, since times are not negative and ties are broken by a topological order.
+/// Returns HEFT's order: by decreasing upward rank, with times and transfers averaged over devices. It is topological,
+/// since times are not negative and ties are broken by a topological order.
 pub fn by_upward_rank(instance: &Instance) -> Vec<usize> {
     let rank = upward_ranks(instance);
     let mut order = instance.order().to_vec();
@@ -30,37 +29,37 @@ pub fn by_upward_rank(instance: &Instance) -> Vec<usize> {
     order
 }
 
-/// The longest way from each task's start to the end.
+/// Returns the length of the longest path from each task's start to the end.
 pub fn upward_ranks(instance: &Instance) -> Vec<Micros> {
-    let mut rank = vec![0.0; instance.tasks()];
+    let mut rank = vec![Micros::ZERO; instance.tasks()];
     for &task in instance.order().iter().rev() {
         let after = instance.successors(task).iter().map(|arc| mean_transfer(instance, arc.tensor) + rank[arc.task]);
-        rank[task] = mean_time(instance, task) + after.fold(0.0, f64::max);
+        rank[task] = mean_time(instance, task) + after.fold(Micros::ZERO, Micros::max);
     }
     rank
 }
 
-/// The time of all inputs on the devices that may run the task, each in its best batch size.
+/// Returns the mean time of all inputs over the allowed devices, each with its best batch size.
 fn mean_time(instance: &Instance, task: usize) -> Micros {
     let inputs = f64::from(instance.inputs());
     let on = |device: &usize| {
         let sizes = instance.batch_sizes(*device).iter();
         let rates = sizes.filter_map(|size| Some(instance.time_at(task, *device, *size)? / f64::from(*size)));
-        rates.fold(f64::INFINITY, f64::min) * inputs
+        rates.fold(Micros::INFINITY, Micros::min) * inputs
     };
     let allowed = instance.allowed(task);
     allowed.iter().map(on).sum::<Micros>() / allowed.len() as f64
 }
 
-/// The transfer of all inputs' tensors, over the pairs of devices with a link.
+/// Returns the mean transfer time of all inputs' tensors over the linked pairs of devices.
 fn mean_transfer(instance: &Instance, tensor: usize) -> Micros {
     let devices = instance.devices();
-    let (mut sum, mut pairs) = (0.0, 0);
+    let (mut sum, mut pairs) = (Micros::ZERO, 0);
     for from in 0..devices {
         for to in (0..devices).filter(|to| *to != from && instance.linked(from, *to)) {
             sum += instance.transfer_of(tensor, from, to, instance.inputs());
             pairs += 1;
         }
     }
-    if pairs == 0 { 0.0 } else { sum / f64::from(pairs) }
+    if pairs == 0 { Micros::ZERO } else { sum / f64::from(pairs) }
 }

@@ -1,8 +1,8 @@
-//! Integer programs for schedules (DiviML IV-A), solved by HiGHS: a plan, and a bound that holds for all.
+//! Mixed-integer programs for schedules (DiviML IV-A), solved by HiGHS: a plan, and a bound on all plans.
 //!
-//! The program says which device runs what and in which order; exact times follow from that. What the program leaves
-//! out (under the liveness model, what is alive at once) is checked afterwards: a plan that does not fit is forbidden
-//! and the program solved again, and what was forbidden counts for the bound, since it might fit if some task waited.
+//! The program determines devices and orders; exact times follow from them. Constraints that it leaves out (peak memory
+//! under the liveness model) are checked afterwards: a plan that does not fit is forbidden and the program solved
+//! again. A forbidden plan limits the bound, since it might fit if some task were delayed.
 
 mod cuts;
 mod latency;
@@ -30,33 +30,33 @@ use queue::Queue;
 pub use rows::{check_orders, limit_memory};
 use search::Search;
 
-/// Share of the horizon that a time may be above it by rounding.
+/// Relative tolerance for times at the horizon.
 const ROUNDING: f64 = 1e-9;
-/// More order variables than this take more memory than they are worth.
+/// Limit on order variables.
 const MOST_PAIRS: usize = 100_000;
-/// The same for variables that say where two groups of tasks are, together.
+/// Limit on flow variables between pairs of groups.
 const MOST_FLOWS: usize = 200_000;
-/// Trial schedules a task, and seconds a task, for the plan to start from.
+/// Trial schedules per task, and seconds per task, of the search for the warm start.
 const START_TRIALS: u64 = 500;
 const START_SECONDS: f64 = 0.0025;
 
-/// With less time than this for a task, the program is hardly built before it is over.
+/// Minimum time per task: with less, the program is hardly built before the deadline.
 const SECONDS_A_TASK: f64 = 0.05;
 
 /// A program whose solutions are schedules.
 pub trait Formulation {
-    /// The solution that a schedule is; none where the program has no room for it.
+    /// Returns the solution that corresponds to a schedule; `None` if it violates a bound of the program.
     fn solution(&self, program: &Program, launches: &[Batch]) -> Option<Vec<f64>>;
 
-    /// The schedule that a solution is, with rounded times.
+    /// Returns the schedule that corresponds to a solution, with rounded times.
     fn launches(&self, values: &[f64]) -> Vec<Batch>;
 
-    /// Decisions that make a solution the schedule that it is, with their values: places, and orders on each device if they
-    /// are wanted.
+    /// Returns the binary variables that identify a schedule, with their values: placements, and with `orders` the
+    /// orders on each device.
     fn decisions(&self, values: &[f64], orders: bool) -> Vec<(Column, bool)>;
 }
 
-/// The tight program, from the best plan of a short search.
+/// Solves the tight program with the best plan of a short search as the warm start.
 pub(crate) fn milp(problem: &Problem, objective: Objective, options: &Options) -> Result<Solution, Error> {
     let clock = Instant::now();
     let instance = Instance::new(problem, objective)?;
@@ -64,7 +64,8 @@ pub(crate) fn milp(problem: &Problem, objective: Objective, options: &Options) -
     solve(&instance, objective, options, clock, start)
 }
 
-/// Returns the numbers of variables and constraints of the tight program of a queue, whose horizon is a list scheduler's plan.
+/// Returns the numbers of variables and constraints of the tight program of a queue, whose horizon is a list schedule's
+/// makespan.
 pub fn queue_program_size(problem: &Problem, symmetry: Symmetry) -> Result<(usize, usize), Error> {
     let instance = Instance::new(problem, Objective::Batch)?;
     let (start, _) = baseline::best(problem, Objective::Batch)?;
@@ -73,21 +74,21 @@ pub fn queue_program_size(problem: &Problem, symmetry: Symmetry) -> Result<(usiz
     Ok((program.columns(), program.rows()))
 }
 
-/// True if so many seconds are enough for the tight program to be worth building.
+/// Returns true if the time suffices to build and solve the tight program.
 pub(crate) fn has_room(instance: &Instance, seconds: f64) -> bool {
     let size = instance.tasks() as f64 * f64::from(instance.inputs()).sqrt();
     seconds >= SECONDS_A_TASK * size
 }
 
-/// Returns what the tight program proves in so many seconds about all plans, and a better one if it has any. None where the
-/// program is too large, or its solver fails.
+/// Runs the tight program with a time limit; returns its bound and the best plan. `None` if the program is too large or
+/// the solver fails.
 pub(crate) fn within(instance: &Instance, options: &Options, seconds: f64, start: &Schedule) -> Option<Solution> {
     let options = Options { limit: Some(Limit::Seconds(seconds)), observer: options.observer.clone(), ..*options };
     let solved = solve(instance, start.objective(), &options, Instant::now(), Ok(start.clone()));
     options.observer.unless_failed(solved)
 }
 
-/// Looks for what is better than the start, if there is one.
+/// Improves on the start, if there is one.
 fn solve(
     instance: &Instance,
     objective: Objective,
@@ -110,8 +111,8 @@ fn solve(
     search.answer(solved, start)
 }
 
-/// Solves the program that `build` makes for a horizon, which is the makespan of the start if there is one. The start is the
-/// answer where HiGHS has none.
+/// Solves the program that `build` makes for a horizon, which is the makespan of the start if there is one. Falls back
+/// to the start if HiGHS finds no plan.
 pub fn solve_formulation<F: Formulation>(
     instance: &Instance,
     objective: Objective,
@@ -127,7 +128,7 @@ pub fn solve_formulation<F: Formulation>(
     search.answer(solved, start)
 }
 
-/// The best plan that a short search finds; within no time, the best baseline.
+/// Returns the best plan of a short search.
 fn start(problem: &Problem, objective: Objective, options: &Options, tasks: usize) -> Result<Schedule, Error> {
     let trials = START_TRIALS * tasks as u64;
     let limit = match options.limit {
@@ -149,7 +150,7 @@ mod test {
     use crate::model::plan::closes;
     use crate::testing::{Rwnn, rwnn};
 
-    /// Tests that the program finds the optimum by itself: from a bad start, and from none.
+    /// Tests that the optimum is found from a bad start and from none.
     #[test]
     fn starts_do_not_matter() {
         for (seed, inputs) in (1..=6).map(|seed| (seed, if seed % 3 == 0 { 2 } else { 1 })) {

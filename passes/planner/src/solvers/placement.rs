@@ -1,8 +1,8 @@
 //! Placement of tasks one by one with constraint propagation over co-location, links and memory.
 //!
-//! A scheduler asks for the domain of a task (the devices that are still possible) and places it. Devices that this makes
-//! impossible are removed from the domains of other tasks; a choice that would empty a domain is refused. [`Placement::any`]
-//! finds some placement by backtracking where choosing one task at a time does not.
+//! A scheduler gets the domain of a task (the devices that are still possible) and places it. Devices that this makes
+//! impossible are removed from the domains of other tasks; a choice that would empty a domain is rejected.
+//! [`Placement::any`] finds some placement by backtracking where placing one task at a time fails.
 
 use std::rc::Rc;
 
@@ -11,35 +11,36 @@ use crate::model::instance::Instance;
 use crate::model::problem::MemoryModel;
 use crate::model::units::{Bytes, human_bytes};
 
-/// Choices that may fail in search of any placement; fewer where there are very many groups, as each costs more.
+/// Maximum number of failed choices in the search for any placement; fewer with very many groups, as each costs more.
 const SEARCH_LIMIT: usize = 20_000;
 const SEARCHED_GROUPS: usize = 20_000_000;
 const LEAST_LIMIT: usize = 20;
 
-/// Outcome of a search that proves nothing.
+/// Message of a search that proves nothing.
 const NOT_FOUND: &str = "no placement found that fits";
 
+/// Partial placement with the domains of unplaced groups.
 #[derive(Clone, Debug)]
 pub struct Placement<'a> {
     instance: &'a Instance,
-    /// Where each group may still go; one device where it is placed.
+    /// Domain of each group; one device if it is placed.
     open: Vec<Vec<usize>>,
     placed: Vec<Option<usize>>,
     room: Vec<Bytes>,
-    /// Undo log, latest change last. A copy of the state for each choice would fill the memory.
+    /// Undo log, latest change last. A copy of the state for each choice would take too much memory.
     trail: Vec<Before>,
     /// Memory that each group takes on its device.
     bytes: Vec<Bytes>,
-    /// No group that is not placed and may go to a device takes more than this.
+    /// By device: upper bound on the bytes of unplaced groups that may go there.
     largest: Vec<Bytes>,
-    /// Groups whose devices have changed since the last propagation.
+    /// Groups whose domains have changed since the last propagation.
     changed: Vec<usize>,
     memory_binds: bool,
-    /// Dependencies between groups, by group; None where every device has a link to every other.
+    /// Dependencies between groups, by group; `None` if all devices are linked.
     dependencies: Option<Rc<Dependencies>>,
 }
 
-/// For each group, the pairs of producer's and consumer's group that it is part of.
+/// By group: the pairs of producer's and consumer's group that it is part of.
 type Dependencies = Vec<Vec<(usize, usize)>>;
 
 /// State before a change.
@@ -52,9 +53,10 @@ enum Before {
 }
 
 impl<'a> Placement<'a> {
-    /// Nothing placed yet but what has one device only. All inputs go through together: with a queue, only devices that
-    /// take it in one batch are open. Under the liveness model, `activations` is the share of operands,
-    /// results and scratch that is set aside beside the weights: what is alive at once depends on the schedule.
+    /// Creates a placement in which only groups with a single device are placed. All inputs run in one batch: with a
+    /// queue, only devices that support the full batch are in the domains. Under the liveness model, `activations` is
+    /// the share of operands, results and scratch that is reserved beside the weights: the peak depends on the
+    /// schedule.
     pub fn new(instance: &'a Instance, activations: f64) -> Result<Self, Error> {
         let (devices, inputs) = (instance.devices(), instance.inputs());
         let open = |group: &Vec<usize>| -> Vec<usize> {
@@ -77,7 +79,7 @@ impl<'a> Placement<'a> {
             room: (0..devices).map(|device| instance.capacity_bytes(device)).collect(),
             trail: Vec::new(),
             bytes: instance.groups().iter().map(|group| group.iter().map(bytes).sum()).collect(),
-            largest: vec![f64::INFINITY; devices],
+            largest: vec![Bytes::INFINITY; devices],
             changed: (0..instance.groups().len()).collect(),
             memory_binds: instance.memory_binds(),
             dependencies: links_bind.then(|| Rc::new(dependencies(instance))),
@@ -88,17 +90,17 @@ impl<'a> Placement<'a> {
         Ok(placement)
     }
 
-    /// Where a task may still go.
+    /// Returns the domain of a task.
     pub fn open(&self, task: usize) -> &[usize] {
         &self.open[self.instance.group_of(task)]
     }
 
-    /// Where a task has been placed, by itself or with its group.
+    /// Returns the device of a task that has been placed, by itself or with its group.
     pub fn device(&self, task: usize) -> Option<usize> {
         self.placed[self.instance.group_of(task)]
     }
 
-    /// Places a task with its group. Returns false and changes nothing if that leaves a task without a device.
+    /// Places a task with its group. Returns false and changes nothing if that empties a domain.
     pub fn place(&mut self, task: usize, device: usize) -> bool {
         let group = self.instance.group_of(task);
         if let Some(placed) = self.placed[group] {
@@ -120,7 +122,8 @@ impl<'a> Placement<'a> {
         possible
     }
 
-    /// Some placement of all tasks, by search with a share of the default effort; the roomiest device and the largest group first.
+    /// Returns some placement of all tasks, by backtracking with a share of the default effort; the largest groups and
+    /// the devices with most free memory first.
     pub fn any(instance: &'a Instance, activations: f64, effort: f64) -> Result<Vec<usize>, Error> {
         let mut placement = Self::new(instance, activations)?;
         let mut groups: Vec<usize> = (0..instance.groups().len()).collect();
@@ -131,7 +134,7 @@ impl<'a> Placement<'a> {
         if placement.search(&groups, &mut failures, limit) {
             return Ok((0..instance.tasks()).filter_map(|task| placement.device(task)).collect());
         }
-        // Cut queues were not looked at, and what is set aside for activations may not be needed.
+        // Split queues were not considered, and the memory reserved for activations may not be needed.
         let all = instance.inputs() == 1 && (instance.memory_model() == MemoryModel::Static || activations == 0.0);
         Err(match failures {
             _ if failures >= limit => Error::NotFound(format!(
@@ -150,7 +153,7 @@ impl<'a> Placement<'a> {
         /// A choice that may have to be undone.
         struct Choice {
             place: usize,
-            /// Devices that were not tried yet, the best last.
+            /// Devices not yet tried, the best last.
             devices: Vec<usize>,
             before: usize,
         }
@@ -164,7 +167,7 @@ impl<'a> Placement<'a> {
             devices.sort_by(|a, b| self.room[*b].total_cmp(&self.room[*a]));
             devices.reverse();
             choices.push(Choice { place: next, devices, before: self.trail.len() });
-            // Forwards with the next device that is possible, after going back to a choice that has one.
+            // Backtracks to the last choice with a device left, and continues with that device.
             loop {
                 let Some(choice) = choices.last_mut() else { return false };
                 let (here, before) = (choice.place, choice.before);
@@ -202,7 +205,7 @@ impl<'a> Placement<'a> {
     fn undo_to(&mut self, changes: usize) {
         self.changed.clear();
         if changes < self.trail.len() {
-            self.largest.fill(f64::INFINITY);
+            self.largest.fill(Bytes::INFINITY);
         }
         for before in self.trail.drain(changes..).rev() {
             match before {
@@ -220,11 +223,11 @@ impl<'a> Placement<'a> {
         self.memory_binds || self.dependencies.is_some()
     }
 
-    /// Places groups that have one device left and removes impossible devices, until nothing changes. False if a group has no device
-    /// left.
+    /// Places groups that have one device left and removes impossible devices, until a fixed point. Returns false if a
+    /// domain is empty.
     fn propagate(&mut self) -> bool {
         loop {
-            // Looking at all groups for each that is placed takes too long where there are many.
+            // Checking all groups for each placed one takes too long if there are many.
             let is_short =
                 self.memory_binds && self.room.iter().zip(&self.largest).any(|(room, largest)| room < largest);
             if is_short {
@@ -254,7 +257,7 @@ impl<'a> Placement<'a> {
     }
 
     fn find_largest(&mut self) {
-        self.largest.fill(0.0);
+        self.largest.fill(Bytes::ZERO);
         for (group, open) in self.open.iter().enumerate().filter(|(group, _)| self.placed[*group].is_none()) {
             for device in open {
                 self.largest[*device] = self.largest[*device].max(self.bytes[group]);

@@ -1,9 +1,9 @@
-//! One node's plan, repeated: what people do by hand before they plan a cluster as a whole (DiviML VI, "single node").
+//! Replicates one host's plan: the usual manual method before planning a cluster as a whole (DiviML VI, "single node").
 //!
-//! The network is cut into equal parts, as many as there are nodes, and each node runs its part as if it were alone. If a
-//! node has room for more, fewer and larger parts do, each on several nodes that share the inputs; in the end every node
-//! has the whole network and a share of the inputs. All of these ways are tried. Parts and nodes that are the same but for
-//! their names are planned once.
+//! The network is divided into equal parts, as many as there are hosts, and each host runs its part as if it were
+//! alone. If a host has memory for more, there are fewer and larger parts, each on several hosts that share the inputs;
+//! in the extreme, every host has the whole network and a share of the inputs. All numbers of parts are tried.
+//! Identical parts on identical hosts are planned once.
 
 mod part;
 
@@ -20,7 +20,7 @@ use crate::solvers::baseline;
 use crate::solvers::timing;
 use crate::solvers::{Solution, Solver};
 
-/// The best of all ways to repeat one node's plan.
+/// Returns the best replicated plan over all numbers of parts.
 pub(crate) fn replicated(
     problem: &Problem,
     objective: Objective,
@@ -32,18 +32,18 @@ pub(crate) fn replicated(
     best_of(ways.copies.iter().map(|copies| searched(&ways, *copies, options, solve_part)))
 }
 
-/// One way to repeat one node's plan.
+/// One number of parts and copies.
 #[derive(Clone, Debug)]
 pub struct Way {
-    /// How many parts the network has.
+    /// Number of parts of the network.
     pub parts: usize,
-    /// How many nodes share the inputs of each.
+    /// Number of hosts that share the inputs of each part.
     pub copies: usize,
-    /// How long it takes.
+    /// Makespan.
     pub value: Result<Micros, Error>,
 }
 
-/// Every way to repeat one node's plan.
+/// Evaluates every number of parts and copies.
 pub(crate) fn every_way(problem: &Problem, options: &Options, solve_part: Solver) -> Result<Vec<Way>, Error> {
     let instance = Instance::new(problem, Objective::Batch)?;
     let ways = Ways::new(problem, &instance);
@@ -55,7 +55,7 @@ pub(crate) fn every_way(problem: &Problem, options: &Options, solve_part: Solver
     Ok(ways.copies.iter().map(value).collect())
 }
 
-/// One way, with a search in the nodes.
+/// Plans with `copies` copies of each part, with a search on the hosts.
 fn searched(ways: &Ways<'_>, copies: usize, options: &Options, solve_part: Solver) -> Result<Schedule, Error> {
     // Each way has a first part, a last part, and equal ones between them.
     let solves = 3.0 * ways.copies.len() as f64;
@@ -68,8 +68,8 @@ fn searched(ways: &Ways<'_>, copies: usize, options: &Options, solve_part: Solve
     ways.way(copies, &|part| solve_part(part, Objective::Batch, &options).map(|solution| solution.schedule))
 }
 
-/// The best way as a part of a portfolio: none where the problem has no nodes, or no way fits. Where time is limited there is
-/// no search in the nodes.
+/// Returns the best replicated plan as part of a portfolio: `None` if the problem has no hosts, or nothing fits. With a
+/// time limit, hosts are planned by baselines only.
 pub(crate) fn beside_others(
     problem: &Problem,
     instance: &Instance,
@@ -88,7 +88,7 @@ pub(crate) fn beside_others(
     best.ok().map(|best| best.schedule)
 }
 
-/// The best schedule, or the first error.
+/// Returns the best schedule, or the first error.
 fn best_of(found: impl Iterator<Item = Result<Schedule, Error>>) -> Result<Solution, Error> {
     let mut best: Option<Schedule> = None;
     let mut failure = None;
@@ -107,13 +107,13 @@ fn best_of(found: impl Iterator<Item = Result<Schedule, Error>>) -> Result<Solut
     Ok(Solution { schedule, bound: None })
 }
 
-/// A cluster, and how often its nodes may be told the same.
+/// Hosts of a cluster, and the possible numbers of copies.
 struct Ways<'a> {
     problem: &'a Problem,
     instance: &'a Instance,
-    /// All devices where nothing is said.
+    /// Devices of each host; one host with all devices by default.
     machines: Vec<Vec<usize>>,
-    /// How many nodes share the inputs of a part.
+    /// Possible numbers of hosts that share the inputs of a part.
     copies: Vec<usize>,
 }
 
@@ -127,7 +127,7 @@ impl<'a> Ways<'a> {
         Self { problem, instance, machines, copies }
     }
 
-    /// What cannot be on one node may well be on several.
+    /// Converts a proof of infeasibility on one host: several hosts may still suffice.
     fn not_proven(&self, error: Error) -> Error {
         match error {
             Error::Infeasible(findings) if self.machines.len() > 1 => {
@@ -138,27 +138,27 @@ impl<'a> Ways<'a> {
         }
     }
 
-    /// Whether a task is where inputs come from or outputs go: pinned, at the beginning or the end, and for the whole queue at
-    /// once in no time. Such are on no part's node, but where they are.
+    /// Returns true if a task is a port, where inputs come from or outputs go: pinned, a source or sink, and of zero
+    /// duration for the whole queue. Ports are placed on their own device, not on a part's host.
     fn is_port(&self, task: usize) -> bool {
         let node = &self.problem.nodes[task];
         let is_end = self.instance.predecessors(task).is_empty() || self.instance.successors(task).is_empty();
-        let is_free = |pin: usize| self.instance.time_at(task, pin, self.instance.inputs()) == Some(0.0);
+        let is_free = |pin: usize| self.instance.time_at(task, pin, self.instance.inputs()) == Some(Micros::ZERO);
         is_end && self.machines.len() > 1 && node.pin.is_some_and(is_free)
     }
 
-    /// Each part on so many nodes that share its inputs.
+    /// Plans each part on `copies` hosts that share its inputs.
     fn way(&self, copies: usize, solve: &impl Fn(&Problem) -> Result<Schedule, Error>) -> Result<Schedule, Error> {
         let parts = part::cut(self.instance, self.machines.len() / copies);
         let share = self.instance.inputs() / copies as u32;
         let mut known: BTreeMap<String, Schedule> = BTreeMap::new();
         let mut launches: Vec<Batch> = Vec::new();
-        let mut begin = 0.0;
+        let mut begin = Micros::ZERO;
         let works = |tasks: &Vec<usize>| tasks.iter().copied().filter(|task| !self.is_port(*task)).collect();
         let parts: Vec<Vec<usize>> = parts.iter().map(works).collect();
-        // There may be more nodes than tasks.
+        // There may be more hosts than tasks.
         for (tasks, machines) in parts.iter().zip(self.machines.chunks(copies)).filter(|(tasks, _)| !tasks.is_empty()) {
-            let mut longest: f64 = 0.0;
+            let mut longest = Micros::ZERO;
             for (copy, devices) in machines.iter().enumerate() {
                 let part = part::problem(self.problem, tasks, devices, share)?;
                 let text = part.write();
@@ -181,7 +181,7 @@ impl<'a> Ways<'a> {
         }
         for port in (0..self.instance.tasks()).filter(|task| self.is_port(*task)) {
             let device = self.problem.nodes[port].pin.unwrap_or(0);
-            let start = if self.instance.predecessors(port).is_empty() { 0.0 } else { begin };
+            let start = if self.instance.predecessors(port).is_empty() { Micros::ZERO } else { begin };
             launches.push(Batch { node: port, device, inputs: (0..self.instance.inputs()).collect(), start });
         }
         let makespan = timing::retime(self.instance, &mut launches);

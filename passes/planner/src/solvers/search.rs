@@ -1,7 +1,7 @@
-//! Search among schedules: simulated annealing and large neighbourhoods; for one input and for a queue.
+//! Local search over schedules: simulated annealing and large neighborhood search (LNS); for one input and for a queue.
 //!
-//! Each starts from the baselines and gives back nothing worse. Effort is counted in trial schedules and shared by a fixed
-//! number of chains that know nothing of each other, so that the result is the same on any number of cores.
+//! Each starts from the baselines and never returns a worse schedule. Effort is counted in trial schedules and shared
+//! by a fixed number of independent chains, so that the result does not depend on the number of cores.
 
 mod anneal;
 pub mod batch;
@@ -18,34 +18,34 @@ use crate::model::plan::{Objective, Schedule};
 use crate::model::problem::Problem;
 use crate::solvers::Solution;
 use crate::solvers::baseline;
-use crate::solvers::cuts::{Stretch, stretches};
+use crate::solvers::cuts::{Segment, segments};
 use crate::solvers::exact::Timetable;
 
 use crate::solvers::chains::Allowance;
 use method::Method;
 
-/// Trial schedules that annealing makes when nothing else is said: about two seconds on two cores.
+/// Default number of trial schedules: about two seconds on two cores.
 const ANNEAL_TRIALS: u64 = 8_000_000;
-/// The same for queues, where a trial is a task put to where it is best.
+/// The same for queues, where a trial is the best placement of one task.
 const QUEUE_TRIALS: u64 = 500_000;
 
-/// Simulated annealing on devices and order.
+/// Simulated annealing over devices and order.
 pub(crate) fn anneal(problem: &Problem, objective: Objective, options: &Options) -> Result<Solution, Error> {
     improve(problem, objective, options, Method::Anneal)
 }
 
-/// Large neighbourhoods: a few neighbouring tasks are taken out of the schedule and put back where it is best.
+/// Large neighborhood search: removes a few adjacent tasks from the schedule and reinserts them optimally.
 pub(crate) fn neighbourhoods(problem: &Problem, objective: Objective, options: &Options) -> Result<Solution, Error> {
     improve(problem, objective, options, Method::Neighbourhoods)
 }
 
-/// The same from a schedule of one input that is known. None where nothing better was found.
+/// LNS from a given schedule of one input. `None` if nothing better is found.
 pub(crate) fn neighbourhoods_from(instance: &Instance, start: &Timetable, allowance: &Allowance) -> Option<Timetable> {
     let found = improve_from(instance, &start.clone().into_schedule(), allowance, Method::Neighbourhoods)?;
     Timetable::new(&found).filter(|found| found.value < start.value)
 }
 
-/// Effort of large neighbourhoods as part of a portfolio.
+/// Returns the budget of LNS as part of a portfolio.
 pub(crate) fn neighbourhoods_allowance(options: &Options) -> Allowance {
     Allowance::new(&options.named("lns"), ANNEAL_TRIALS)
 }
@@ -58,7 +58,7 @@ fn improve(problem: &Problem, objective: Objective, options: &Options, method: M
     Ok(better(start, found))
 }
 
-/// Improves a schedule. None where it cannot be searched.
+/// Improves a schedule; `None` if it cannot be searched.
 fn improve_from(instance: &Instance, start: &Schedule, allowance: &Allowance, method: Method) -> Option<Schedule> {
     match start {
         Schedule::Latency { device, start, .. } => {
@@ -73,21 +73,21 @@ fn improve_from(instance: &Instance, start: &Schedule, allowance: &Allowance, me
     }
 }
 
-/// Searches a queue stretch by stretch between cuts of the network, then the whole.
+/// Searches a queue segment by segment between cuts of the network, then as a whole.
 pub(crate) fn split_queue(problem: &Problem, _: Objective, options: &Options) -> Result<Solution, Error> {
     let instance = Instance::new(problem, Objective::Batch)?;
     let (start, _) = baseline::best(problem, Objective::Batch)?;
     Ok(split_queue_from(&instance, start, options))
 }
 
-/// The same from a schedule that is known.
+/// The same from a given schedule.
 pub(crate) fn split_queue_from(instance: &Instance, start: Schedule, options: &Options) -> Solution {
-    // The cut that a stretch begins with is the end of the one before.
-    let own = |stretch: &Stretch| stretch.places.start + usize::from(stretch.entered)..stretch.places.end;
-    let tasks = |stretch: &Stretch| instance.order()[own(stretch)].to_vec();
-    let stretches: Vec<Vec<usize>> = stretches(instance).iter().map(tasks).collect();
+    // The cut that a segment begins with belongs to the previous one.
+    let own = |segment: &Segment| segment.places.start + usize::from(segment.entered)..segment.places.end;
+    let tasks = |segment: &Segment| instance.order()[own(segment)].to_vec();
+    let segments: Vec<Vec<usize>> = segments(instance).iter().map(tasks).collect();
     let Schedule::Batch { batches, .. } = &start else { return Solution { schedule: start, bound: None } };
-    let found = batch::split(instance, batches, &stretches, &Allowance::new(options, QUEUE_TRIALS));
+    let found = batch::split(instance, batches, &segments, &Allowance::new(options, QUEUE_TRIALS));
     better(start, found)
 }
 

@@ -1,9 +1,9 @@
-//! SortingHat: one input on a machine whose buses matter, with parameters that are still in the host's memory.
+//! SortingHat: one input on a machine with contended buses, with parameters that are still in the host's memory.
 //!
-//! The network is cut at its dominators, and planned piece by piece; each piece knows when devices and buses are free, what is
-//! where and who holds what after the pieces before it. A piece is planned by the paper's integer program where that is
-//! small, and by search, which has the same model of buses and is not bound to slots and turns. Then the whole is searched,
-//! which takes back what cutting has cost.
+//! The network is cut at its dominators and planned piece by piece; each piece starts from the state of devices, buses,
+//! tensors and memory after the previous pieces. A piece is planned by the paper's integer program if that is small,
+//! and by annealing, which has the same model of buses but no slots and turns. Then the whole is annealed, which
+//! recovers losses due to the cuts.
 
 mod program;
 #[cfg(test)]
@@ -21,45 +21,45 @@ use crate::random::Random;
 use crate::solvers::Solution;
 use crate::solvers::baseline;
 use crate::solvers::contention::{
-    Chain, Choice, Job, Known, Model, Simulator, TimedSolution, as_it_is, best_bound, each_once, extend_first_to_end,
-    jobs, starts,
+    Chain, Choice, ChoiceIncumbent, Job, Model, Simulator, TimedSolution, best_bound, each_once,
+    extend_earliest_finish, from_schedule, jobs, starts,
 };
 use crate::solvers::dominators::submodels;
 use crate::solvers::timing::launches;
 
-/// Dominators in a piece: the paper finds one to be enough.
+/// Dominators per piece: the paper finds one to be enough.
 const DOMINATORS: usize = 1;
 /// Trials for each job of a piece.
 const TRIALS_EACH: u64 = 60;
-/// The share of the time after which pieces are not searched any more, but put together as they are.
+/// Share of the time after which pieces are no longer searched, only appended.
 const PIECES_SHARE: f64 = 0.3;
 
-/// Without contention and with all parameters at hand, it is a search like others.
+/// Solves the problem as an algorithm of its own; without contention and cold start it is plain annealing.
 pub(crate) fn sortinghat(problem: &Problem, _: Objective, options: &Options) -> Result<Solution, Error> {
     let TimedSolution { timed, bound } = solve(problem, options, None)?;
     Ok(Solution { schedule: timed.schedule, bound: Some(bound) })
 }
 
-/// The plan, with its transfers and copies. Another that knows nothing of them may be one of those that it starts from.
+/// Returns the plan with its transfers and copies. `warm` is an optional start that ignores them.
 pub(crate) fn solve(problem: &Problem, options: &Options, warm: Option<Solution>) -> Result<TimedSolution, Error> {
     let since = Instant::now();
     problem.relaxed().check_for(Objective::Latency)?;
     let instance = Instance::new(&problem.relaxed_without_memory(), Objective::Latency)?;
     let model = Model::new(problem, Objective::Latency, &instance, &each_once(&instance));
-    let mut known = Known::new(&model);
-    known.take(starts(&model));
+    let mut incumbent = ChoiceIncumbent::new(&model);
+    incumbent.take(starts(&model));
     let listed = baseline::best(&problem.relaxed(), Objective::Latency).ok().map(|(listed, _)| listed);
     let others = listed.iter().chain(warm.iter().map(|warm| &warm.schedule));
-    known.take(others.map(|other| as_it_is(&model, &launches(other))));
-    known.report(options);
-    known.take(piece_by_piece(&model, options, since));
-    known.report(options);
+    incumbent.take(others.map(|other| from_schedule(&model, &launches(other))));
+    incumbent.report(options);
+    incumbent.take(piece_by_piece(&model, options, since));
+    incumbent.report(options);
     let bound = best_bound(problem, Objective::Latency, warm.and_then(|warm| warm.bound))?;
-    known.anneal(bound.value, &options.left_since(since));
-    Ok(TimedSolution { timed: known.timed()?, bound })
+    incumbent.anneal(bound.value, &options.left_since(since));
+    Ok(TimedSolution { timed: incumbent.timed()?, bound })
 }
 
-/// Pieces one after the other.
+/// Plans pieces one after the other.
 fn piece_by_piece(model: &Model<'_>, options: &Options, since: Instant) -> Option<Choice> {
     let order: Vec<usize> =
         model.instance.order().iter().flat_map(|task| model.of_task[*task].iter().copied()).collect();
@@ -72,7 +72,7 @@ fn piece_by_piece(model: &Model<'_>, options: &Options, since: Instant) -> Optio
     for piece in pieces {
         let launches = &order[piece];
         let from = choice.order.len();
-        extend_first_to_end(model, &mut choice, &mut simulator, launches, &[])?;
+        extend_earliest_finish(model, &mut choice, &mut simulator, launches, &[])?;
         let steps = jobs(model, launches);
         let to = from + steps.len();
         choice.order.extend(steps);
@@ -84,9 +84,9 @@ fn piece_by_piece(model: &Model<'_>, options: &Options, since: Instant) -> Optio
         if let Some(planned) = program::plan(model, &choice, from, launches, count, options) {
             chain.start_from(planned);
         }
-        chain.try_out(trials);
+        chain.run_trials(trials);
         choice = chain.best;
-        // Where things are after the piece.
+        // State after the piece.
         simulator = Simulator::new(model);
         simulator.run(&choice, &choice.order);
     }

@@ -1,19 +1,19 @@
-//! Networks in modules (DiviML IV-B). Those that are one task wide in places are cut there.
+//! Decomposition into modules (DiviML IV-B) at single-task cuts, or at narrow places of the order.
 //!
-//! Each module between two cuts is solved exactly for every pair of devices at its ends, and a dynamic program puts them
-//! together: for one input, that is exact. Memory couples modules, so where it binds the sum of the modules is a bound,
-//! and the plan is the one put together if it fits, else that of the search over the whole. Where there is no cut,
-//! modules have several channels between them and are solved one after the other, then repaired.
+//! Each module between two cuts is solved exactly for every pair of devices at its ends, and a dynamic program combines
+//! them: for one input, that is exact. Memory couples modules, so if it binds, the sum of the modules is a bound, and
+//! the plan is the combined one if it fits, else that of the search over the whole. Without cuts, modules have several
+//! channels between them and are solved one after the other, then repaired.
 
-mod around;
-mod borders;
 mod chain;
 #[cfg(test)]
 mod channels_test;
 mod jobs;
 mod module;
+mod partition;
 mod repair;
 mod rolling;
+mod surroundings;
 #[cfg(test)]
 mod test;
 
@@ -22,29 +22,29 @@ use crate::model::instance::Instance;
 use crate::model::options::Options;
 use crate::model::plan::{Bound, Objective};
 use crate::model::problem::Problem;
+use crate::model::units::Micros;
 use crate::solvers::Solution;
-use crate::solvers::cuts::{self, Stretch};
+use crate::solvers::cuts::{self, Segment};
 use crate::solvers::exact::{self, Answer, Limits, Timetable};
-use borders::Borders;
 use jobs::Solved;
 use module::Module;
+use partition::Partition;
 
-/// What of the effort goes into modules that follow each other over several channels before the search over the whole,
-/// and into what that has found afterwards.
+/// Shares of the effort for modules with several channels before the search over the whole, and for repairs afterwards.
 const BEFORE: f64 = 0.08;
 const AFTER: f64 = 0.06;
 
-/// DiviML's MILP-SPLIT for one input, with the exact search in the place of the integer program.
+/// DiviML's MILP-SPLIT for one input, with the exact search instead of the integer program.
 pub(crate) fn milp_split(problem: &Problem, objective: Objective, options: &Options) -> Result<Solution, Error> {
     exact::solve_from_baseline(problem, objective, options, solve)
 }
 
-/// Looks for the schedule that ends first. One that is known already is made better, or given back.
+/// Minimizes the makespan. Returns `known` if nothing better is found.
 pub fn solve(instance: &Instance, limits: &Limits, known: Option<&Timetable>) -> Answer {
     known.iter().for_each(|known| limits.incumbent.report(known.value));
-    let stretches = cuts::stretches(instance);
-    let mut answer = if stretches.len() > 1 {
-        single_channel(instance, &stretches, limits, known)
+    let segments = cuts::segments(instance);
+    let mut answer = if segments.len() > 1 {
+        single_channel(instance, &segments, limits, known)
     } else {
         channels(instance, limits, known)
     };
@@ -56,18 +56,19 @@ fn better(one: Option<Timetable>, other: Option<Timetable>) -> Option<Timetable>
     one.into_iter().chain(other).min_by(|a, b| a.value.total_cmp(&b.value))
 }
 
-/// Modules between cuts, exactly.
-fn single_channel(instance: &Instance, stretches: &[Stretch], limits: &Limits, known: Option<&Timetable>) -> Answer {
-    let modules: Vec<Module> = stretches.iter().map(|stretch| Module::new(instance, stretch)).collect();
+/// Solves modules between single-task cuts exactly.
+fn single_channel(instance: &Instance, segments: &[Segment], limits: &Limits, known: Option<&Timetable>) -> Answer {
+    let modules: Vec<Module> = segments.iter().map(|segment| Module::new(instance, segment)).collect();
     let solved = Solved::new(&modules, limits);
-    let bound = solved.shortest(&solved.tables(|found| found.bound)).map_or(f64::INFINITY, |(sum, _)| sum);
-    let put_together = solved
+    let bound = solved.shortest(&solved.tables(|found| found.bound)).map_or(Micros::INFINITY, |(sum, _)| sum);
+    let combined = solved
         .shortest(&solved.tables(|found| found.value))
         .map(|(_, path)| assemble(instance, &modules, &solved, &path))
         .filter(|schedule| exact::fits(instance, schedule));
-    match put_together {
+    match combined {
         Some(schedule) => {
-            // Sums of bounds and of schedules are rounded differently. A bound that is above by more is wrong, and stays visible.
+            // Sums of bounds and of schedules are rounded differently. A bound that is above by more is wrong, and
+            // stays visible.
             let bound =
                 if Bound::new(bound, "split").contradicts(schedule.value) { bound } else { bound.min(schedule.value) };
             Answer { bound, schedule: Some(schedule), bound_by: "split" }
@@ -79,14 +80,14 @@ fn single_channel(instance: &Instance, stretches: &[Stretch], limits: &Limits, k
     }
 }
 
-/// Modules with several channels between them, one after the other, then what is better at their borders and everywhere;
-/// then the search over the whole, which knows how good it has to be, and again what is better in places.
+/// Solves modules with several channels between them one after the other, then repairs windows at their boundaries and
+/// everywhere; then searches the whole with that cutoff, and repairs again.
 fn channels(instance: &Instance, limits: &Limits, known: Option<&Timetable>) -> Answer {
-    let borders = Borders::new(instance);
-    let starts: Vec<usize> = borders.modules.iter().skip(1).map(|module| module.start).collect();
+    let partition = Partition::new(instance);
+    let starts: Vec<usize> = partition.modules.iter().skip(1).map(|module| module.start).collect();
     let has_whole = instance.tasks() <= exact::MOST_TASKS;
     let before = limits.share(if has_whole { BEFORE } else { 1.0 });
-    let (rolled, spent) = rolling::solve(instance, &borders, &before);
+    let (rolled, spent) = rolling::solve(instance, &partition, &before);
     let start = better(rolled, known.cloned()).map(|start| {
         let extensions = before.extensions.saturating_sub(spent);
         repair::improve(instance, start, &starts, &Limits { extensions, ..before.clone() })
@@ -101,12 +102,12 @@ fn channels(instance: &Instance, limits: &Limits, known: Option<&Timetable>) -> 
     if answer.is_optimal() || !has_whole {
         return answer;
     }
-    // With a deadline, there is time left only where the search has come to its end.
+    // With a deadline, time is left only if the search has terminated.
     let after = Limits { extensions: limits.share(AFTER).extensions, ..limits.clone() };
     Answer { schedule: answer.schedule.map(|best| repair::improve(instance, best, &starts, &after)), ..answer }
 }
 
-/// The modules' schedules one after the other.
+/// Concatenates the modules' schedules.
 fn assemble(instance: &Instance, modules: &[Module], solved: &Solved<'_>, path: &[usize]) -> Timetable {
     let mut sequence = Vec::with_capacity(instance.tasks());
     for (number, (module, index)) in modules.iter().zip(path).enumerate() {
@@ -118,7 +119,7 @@ fn assemble(instance: &Instance, modules: &[Module], solved: &Solved<'_>, path: 
             }
             None => ends.entry.into_iter().chain(ends.exit).enumerate().collect(),
         };
-        // The cut at the beginning is the end of the module before.
+        // The cut at the beginning belongs to the previous module.
         let own = steps.into_iter().filter(|(task, _)| !(module.entered && *task == 0));
         sequence.extend(own.map(|(task, device)| (module.tasks[task], device)));
     }

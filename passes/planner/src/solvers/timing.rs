@@ -1,4 +1,4 @@
-//! Exact starts: a solver's times are rounded, so only its devices and its order are taken.
+//! Exact start times: a solver's times are rounded, so only its devices and its order are used.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -8,7 +8,7 @@ use crate::model::plan::{Batch, Schedule};
 use crate::model::problem::MemoryModel;
 use crate::model::units::{Bytes, Micros, Total};
 
-/// The launches of a schedule; for one input, each task is a launch.
+/// Returns the launches of a schedule; for one input, each task is a launch.
 pub(crate) fn launches(schedule: &Schedule) -> Vec<Batch> {
     match schedule {
         Schedule::Latency { device, start, .. } => {
@@ -25,8 +25,8 @@ pub(crate) fn launches(schedule: &Schedule) -> Vec<Batch> {
     }
 }
 
-/// Starts every launch as early as it can with each device keeping its order, and says when the last one ends. None
-/// where an input is missing or a batch cannot run.
+/// Starts every launch as early as possible with the order of each device unchanged, and returns the makespan. `None`
+/// if an input is missing or a batch size is not supported.
 pub(crate) fn retime(instance: &Instance, launches: &mut [Batch]) -> Option<Micros> {
     let inputs = instance.inputs() as usize;
     let mut launch_of = vec![None; instance.tasks() * inputs];
@@ -36,7 +36,7 @@ pub(crate) fn retime(instance: &Instance, launches: &mut [Batch]) -> Option<Micr
         }
     }
     let launch_of = launch_of.into_iter().collect::<Option<Vec<usize>>>()?;
-    // Who waits for whose values, how long after its end.
+    // Readers of each launch, with the transfer time.
     let mut readers: Vec<Vec<(usize, Micros)>> = vec![Vec::new(); launches.len()];
     let mut waiting = vec![0; launches.len()];
     for (index, launch) in launches.iter().enumerate() {
@@ -54,16 +54,16 @@ pub(crate) fn retime(instance: &Instance, launches: &mut [Batch]) -> Option<Micr
     }
     let time = |launch: &Batch| instance.time_at(launch.node, launch.device, u32::try_from(launch.inputs.len()).ok()?);
     let times = launches.iter().map(time).collect::<Option<Vec<Micros>>>()?;
-    // Middles tell who is first even where one takes no time and starts are off by a rounding error.
-    let middle = |index: usize, launch: &Batch| Reverse((Total(launch.start + times[index] / 2.0), index));
-    let mut free = vec![0.0; instance.devices()];
-    let mut earliest: Vec<Micros> = vec![0.0; launches.len()];
-    let mut end: Micros = 0.0;
+    // Ordered by midpoints, which is robust if a launch has zero duration and starts have rounding errors.
+    let middle = |index: usize, launch: &Batch| Reverse((Total((launch.start + times[index] / 2.0).0), index));
+    let mut free = vec![Micros::ZERO; instance.devices()];
+    let mut earliest: Vec<Micros> = vec![Micros::ZERO; launches.len()];
+    let mut end = Micros::ZERO;
     let ready = (0..launches.len()).filter(|index| waiting[*index] == 0);
     let mut ready: BinaryHeap<_> = ready.map(|index| middle(index, &launches[index])).collect();
     while let Some(Reverse((_, index))) = ready.pop() {
         let launch = &mut launches[index];
-        launch.start = f64::max(earliest[index], free[launch.device]);
+        launch.start = Micros::max(earliest[index], free[launch.device]);
         let over = launch.start + times[index];
         free[launch.device] = over;
         end = end.max(over);
@@ -78,11 +78,11 @@ pub(crate) fn retime(instance: &Instance, launches: &mut [Batch]) -> Option<Micr
     end.is_finite().then_some(end)
 }
 
-/// True if the devices hold what the launches put on them.
+/// Returns true if the launches fit into memory.
 pub(crate) fn fits(instance: &Instance, launches: &[Batch]) -> bool {
     let held: Vec<Bytes> = match instance.memory_model() {
         MemoryModel::Static => {
-            let mut held = vec![0.0; instance.devices()];
+            let mut held = vec![Bytes::ZERO; instance.devices()];
             for launch in launches {
                 let count = u32::try_from(launch.inputs.len()).unwrap_or(u32::MAX);
                 held[launch.device] += instance.static_bytes(launch.node, count);
@@ -94,12 +94,12 @@ pub(crate) fn fits(instance: &Instance, launches: &[Batch]) -> bool {
     instance.fits(&held)
 }
 
-/// Launches as the objective's schedule.
+/// Converts launches to the objective's schedule.
 pub(crate) fn schedule(instance: &Instance, launches: Vec<Batch>, makespan: Micros, queue: bool) -> Schedule {
     if queue {
         return Schedule::Batch { batches: launches, makespan };
     }
-    let (mut device, mut start) = (vec![0; instance.tasks()], vec![0.0; instance.tasks()]);
+    let (mut device, mut start) = (vec![0; instance.tasks()], vec![Micros::ZERO; instance.tasks()]);
     for launch in launches {
         (device[launch.node], start[launch.node]) = (launch.device, launch.start);
     }

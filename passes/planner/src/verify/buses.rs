@@ -1,9 +1,10 @@
-//! What is on a bus at the same time.
+//! Bus occupancy.
 //!
-//! A transfer has its bus from its start to its end. With contention `exclusive` no two have it at once. With `shared` they
-//! share it: while latency passes nothing flows, then the bytes flow at rates that may change, so that the bus is never asked
-//! for more than it has. Some such rates exist if, and only if, within each span of time what must flow inside it takes no
-//! longer than the span, at full speed one after the other (that is when earliest deadline first succeeds).
+//! A transfer occupies its bus from its start to its end. With contention `exclusive`, transfers of a bus do not overlap.
+//! With `shared`, they divide its bandwidth: nothing flows during the latency, then the bytes flow at rates that may
+//! change, and the sum of the rates is at most the bandwidth. Such rates exist if and only if, in each interval, the
+//! flows that lie within it take no longer than the interval at full bandwidth in sequence (feasibility of earliest
+//! deadline first).
 
 use std::collections::BTreeMap;
 
@@ -12,15 +13,15 @@ use crate::model::error::Finding;
 use crate::model::problem::{Contention, Problem};
 use crate::model::units::{Micros, number};
 
-/// Something that uses a bus for some time.
+/// Occupancy of a bus for some time.
 pub(super) struct Use {
-    /// Whose it is, as messages say it.
+    /// Label for messages.
     pub(super) what: String,
     pub(super) start: Micros,
     pub(super) end: Micros,
-    /// What passes before anything flows.
+    /// Time before anything flows.
     pub(super) latency: Micros,
-    /// How long it takes all that is to flow, with the bus for itself.
+    /// Duration of the flow with the whole bandwidth.
     pub(super) flow: Micros,
 }
 
@@ -35,7 +36,7 @@ impl<'a> Buses<'a> {
         Self { contention: judged.contention, names: problem.bus.as_ref(), uses: BTreeMap::new() }
     }
 
-    /// Takes the bus between two devices, if that has a name: without one nothing else is on it.
+    /// Adds a use of the bus between two devices, if it has a name: an unnamed bus is not shared.
     pub(super) fn take(&mut self, from: usize, to: usize, of: Use) {
         if let Some(name) = self.names.and_then(|names| names[from][to].as_deref()) {
             self.uses.entry(name).or_default().push(of);
@@ -56,7 +57,7 @@ impl<'a> Buses<'a> {
 fn one_at_a_time(name: &str, uses: &mut [Use], findings: &mut Vec<Finding>) {
     uses.sort_by(|a, b| a.start.total_cmp(&b.start).then(a.end.total_cmp(&b.end)));
     let mut running: Option<&Use> = None;
-    // What takes no time is in nobody's way.
+    // Uses without duration conflict with none.
     for next in uses.iter().filter(|next| next.end > next.start) {
         if let Some(before) = running.filter(|before| exceeds(before.end, next.start)) {
             let message = format!(
@@ -78,16 +79,16 @@ fn one_at_a_time(name: &str, uses: &mut [Use], findings: &mut Vec<Finding>) {
 fn all_fit(name: &str, uses: &mut [Use], findings: &mut Vec<Finding>) {
     uses.sort_by(|a, b| a.end.total_cmp(&b.end));
     let mut begins: Vec<Micros> = uses.iter().map(|one| one.start + one.latency).collect();
-    begins.sort_by(f64::total_cmp);
+    begins.sort_by(Micros::total_cmp);
     begins.dedup();
     for from in begins {
-        let mut flow = 0.0;
+        let mut flow = Micros::ZERO;
         for one in uses.iter().filter(|one| one.start + one.latency >= from) {
             flow += one.flow;
             let room = one.end - from;
             if flow > room + ROUNDING * (flow + one.end) {
                 let message = format!(
-                    "what has to flow between {} and {} takes {} µs on a bus of its own: {} µs too long; {} is the last",
+                    "the flow between {} and {} takes {} µs with the whole bandwidth: {} µs too long; {} is the last",
                     number(from),
                     number(one.end),
                     number(flow),

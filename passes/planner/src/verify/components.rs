@@ -5,8 +5,8 @@ use petgraph::graph::DiGraph;
 
 use crate::model::problem::Problem;
 
-/// Counts the strongly connected components of the task graph in which members of a co-location group depend on each other.
-/// A stage has at least one of them, since stages do not wait for each other in a circle.
+/// Returns the number of strongly connected components of the task graph in which members of a co-location group depend
+/// on each other. A stage has at least one of them, since the graph of stages is acyclic.
 pub(super) fn most_stages(problem: &Problem) -> usize {
     let mut graph = DiGraph::<(), ()>::new();
     for _ in &problem.nodes {

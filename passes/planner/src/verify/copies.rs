@@ -1,5 +1,5 @@
-//! Cold starts: parameters come before the task that needs them, from the host or from a device that got them from there;
-//! or they stay in the host's memory and are read from there, which takes the task longer.
+//! Cold starts: parameters arrive before the task that uses them, from the host or over a second hop from a device that
+//! received them; or they stay in the host's memory and are read from there, which takes the task longer.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::model::plan::{Copy, Plan};
 use crate::model::problem::{Cold, Problem};
 use crate::model::units::{Bytes, Micros, number};
 
-/// The copies of a plan, by node and where they go.
+/// Copies of a plan, by node and destination.
 #[derive(Default)]
 pub(super) struct Copies {
     host: usize,
@@ -20,7 +20,7 @@ pub(super) struct Copies {
     handed_on: Vec<Handed>,
 }
 
-/// Parameters on a device that only hands them on.
+/// Parameters on an intermediate device of a second hop.
 pub(super) struct Handed {
     pub(super) on: usize,
     pub(super) bytes: Bytes,
@@ -29,8 +29,8 @@ pub(super) struct Handed {
 }
 
 impl Copies {
-    /// The plan's copies, each looked at by itself, and whether each launch has its parameters. One that has not reads them
-    /// in the host's memory, and ends as late as that takes.
+    /// Checks the plan's copies one by one, and that each launch has its parameters. A launch without them reads them in
+    /// the host's memory, and ends accordingly later.
     pub(super) fn of(problem: &Problem, plan: &Plan, launches: &mut Launches, findings: &mut Vec<Finding>) -> Self {
         let Some(cold) = &problem.cold else {
             if !plan.copies.is_empty() {
@@ -55,7 +55,7 @@ impl Copies {
         copies.check_uses(problem, launches, findings);
         for launch in launches.of_node.iter_mut().flatten() {
             let node = &problem.nodes[launch.node];
-            if node.weight == 0.0 || cold.is_there(launch.node, launch.device) {
+            if node.weight == Bytes::ZERO || cold.is_there(launch.node, launch.device) {
                 continue;
             }
             let mut wrong = |message: String| findings.push(Finding::new(problem.node_label(launch.node), message));
@@ -82,7 +82,7 @@ impl Copies {
         copies
     }
 
-    /// Who hands parameters on has them by then, from the host or from an earlier run.
+    /// Checks that the source of a second hop has the parameters in time, from the host or from an earlier run.
     fn check_sources(&mut self, problem: &Problem, cold: &Cold, findings: &mut Vec<Finding>) {
         for ((node, to), copy) in &self.of {
             let Some(via) = copy.via else { continue };
@@ -107,7 +107,7 @@ impl Copies {
         }
     }
 
-    /// A copy is for a task that runs there, or is handed on; what a task's own device hands on is there anyway.
+    /// Checks that a copy is for a task that runs on its destination, or for a second hop.
     fn check_uses(&self, problem: &Problem, launches: &Launches, findings: &mut Vec<Finding>) {
         let runs = |node: usize, on: usize| launches.of_node[node].iter().any(|launch| launch.device == on);
         let handed: BTreeSet<(usize, usize)> =
@@ -115,23 +115,23 @@ impl Copies {
         for (node, to) in self.of.keys() {
             if !runs(*node, *to) && !handed.contains(&(*node, *to)) {
                 let place = format!("copy of {} to {}", problem.node_label(*node), problem.device_label(*to));
-                findings.push(Finding::new(place, "nobody needs the parameters there"));
+                findings.push(Finding::new(place, "no task uses the parameters there"));
             }
         }
     }
 
-    /// Parameters that lie on a device only to be handed on.
+    /// Returns the parameters that a device only holds for a second hop.
     pub(super) fn handed_on(&self) -> impl Iterator<Item = &Handed> {
         self.handed_on.iter()
     }
 
-    /// Puts every copy onto its bus, and every launch that reads the host's memory: it has the bus while it runs.
+    /// Adds every copy to its bus, and every launch that reads the host's memory: it occupies the bus while it runs.
     pub(super) fn occupy(&self, problem: &Problem, launches: &Launches, buses: &mut Buses<'_>) {
         let mut take = |from: usize, to: usize, node: usize, start: Micros, end: Micros, is_copy: bool| {
-            let latency = duration(problem, from, to, 0.0).unwrap_or(0.0);
-            let flow = duration(problem, from, to, problem.nodes[node].weight).unwrap_or(0.0) - latency;
-            // A task may need less than all of its parameters: what it has time to read.
-            let (latency, flow) = if is_copy { (latency, flow) } else { (0.0, flow.min(end - start)) };
+            let latency = duration(problem, from, to, Bytes::ZERO).unwrap_or_default();
+            let flow = duration(problem, from, to, problem.nodes[node].weight).unwrap_or_default() - latency;
+            // A task may read less than all of its parameters: at most what its time allows.
+            let (latency, flow) = if is_copy { (latency, flow) } else { (Micros::ZERO, flow.min(end - start)) };
             let whose = problem.node_label(node);
             let what = if is_copy { format!("the copy of {whose}") } else { format!("{whose}, which reads there,") };
             buses.take(from, to, Use { what, start, end, latency, flow });
@@ -145,7 +145,7 @@ impl Copies {
     }
 }
 
-/// What is wrong with one copy, in itself.
+/// Returns the error of a single copy.
 fn fault(problem: &Problem, cold: &Cold, copy: &Copy) -> Option<String> {
     let Some(node) = problem.nodes.get(copy.node) else {
         return Some(format!("there is no node {}; there are {}", copy.node, problem.nodes.len()));
@@ -155,13 +155,13 @@ fn fault(problem: &Problem, cold: &Cold, copy: &Copy) -> Option<String> {
         return Some(format!("there is no device {device}; there are {}", problem.devices.len()));
     }
     let (label, to) = (problem.node_label(copy.node), problem.device_label(copy.to));
-    if node.weight == 0.0 || cold.is_there(copy.node, copy.to) {
+    if node.weight == Bytes::ZERO || cold.is_there(copy.node, copy.to) {
         return Some(format!("{label} has all its parameters on {to}"));
     }
     if copy.to == from || copy.via == Some(cold.host) {
         return Some(format!("{label} goes to {to} via {}", problem.device_label(from)));
     }
-    if !copy.start.is_finite() || !copy.end.is_finite() || copy.start < 0.0 {
+    if !copy.start.is_finite() || !copy.end.is_finite() || copy.start < Micros::ZERO {
         return Some(format!("goes from {} to {}", number(copy.start), number(copy.end)));
     }
     let Some(takes) = duration(problem, from, copy.to, node.weight) else {

@@ -1,13 +1,13 @@
-//! Pipelines of edge networks: what the slowest machine takes, or the slowest link between two.
+//! Pipelines on edge networks: the time of the slowest machine, or of the slowest link between two.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Judged, exceeds};
 use crate::model::error::Finding;
 use crate::model::problem::{EdgeNetwork, Problem};
-use crate::model::units::Micros;
+use crate::model::units::{BytesPerMicro, Micros};
 
-/// The period, or what is wrong with the placement.
+/// Returns the period, or the violated constraints of the placement.
 pub(super) fn period(problem: &Problem, judged: &Judged, place: &[usize]) -> Result<Micros, Vec<Finding>> {
     let wrong = |at: &str, message: String| Err(vec![Finding::new(at, message)]);
     let Some(view) = &problem.edge else {
@@ -25,11 +25,11 @@ pub(super) fn period(problem: &Problem, judged: &Judged, place: &[usize]) -> Res
     if !findings.is_empty() {
         return Err(findings);
     }
-    check_company(problem, view, place, &mut findings);
+    check_colocation(problem, view, place, &mut findings);
     check_runs(problem, view, judged, place, &mut findings);
     let mut busy: BTreeMap<usize, Micros> = BTreeMap::new();
     for (node, on) in place.iter().enumerate() {
-        *busy.entry(*on).or_default() += view.flops[node] / view.rate[*on];
+        *busy.entry(*on).or_default() += Micros(view.flops[node] / view.rate[*on]);
     }
     let mut links: BTreeMap<(usize, usize), Micros> = BTreeMap::new();
     for ((from, to), bytes) in problem.edges.iter().flatten().zip(&view.edge_bytes) {
@@ -38,26 +38,26 @@ pub(super) fn period(problem: &Problem, judged: &Judged, place: &[usize]) -> Res
             continue;
         }
         match view.bandwidth[here][there] {
-            Some(bandwidth) if !exceeds(bandwidth, 0.0) => {
+            Some(bandwidth) if !exceeds(bandwidth, BytesPerMicro::ZERO) => {
                 let message = format!(
                     "is on machine {there} and reads what {} computes on machine {here}, but no link leads there",
                     problem.node_label(*from)
                 );
                 findings.push(Finding::new(problem.node_label(*to), message));
             }
-            Some(bandwidth) => *links.entry((here, there)).or_default() += bytes / bandwidth,
+            Some(bandwidth) => *links.entry((here, there)).or_default() += *bytes / bandwidth,
             None => {}
         }
     }
     if findings.is_empty() {
-        Ok(busy.into_values().chain(links.into_values()).fold(0.0, f64::max))
+        Ok(busy.into_values().chain(links.into_values()).fold(Micros::ZERO, Micros::max))
     } else {
         Err(findings)
     }
 }
 
-/// Pins, and nodes that share a machine.
-fn check_company(problem: &Problem, view: &EdgeNetwork, place: &[usize], findings: &mut Vec<Finding>) {
+/// Checks pins and co-location.
+fn check_colocation(problem: &Problem, view: &EdgeNetwork, place: &[usize], findings: &mut Vec<Finding>) {
     for (node, pin) in view.pin.iter().flatten().enumerate() {
         if let Some(pin) = pin.filter(|pin| *pin != place[node]) {
             let message = format!("is on machine {}, but is pinned to machine {pin}", place[node]);
@@ -77,7 +77,7 @@ fn check_company(problem: &Problem, view: &EdgeNetwork, place: &[usize], finding
     }
 }
 
-/// Where the machine changes along the order of nodes, and how often each machine comes up anew.
+/// Checks the number of split points along the order of nodes, and the number of threads of each machine.
 fn check_runs(problem: &Problem, view: &EdgeNetwork, judged: &Judged, place: &[usize], findings: &mut Vec<Finding>) {
     let order = order(problem);
     let mut threads: BTreeMap<usize, usize> = BTreeMap::new();
@@ -100,7 +100,7 @@ fn check_runs(problem: &Problem, view: &EdgeNetwork, judged: &Judged, place: &[u
     }
 }
 
-/// Of the nodes that wait for none, always the one with the lowest number. The form has been checked: there is no circle.
+/// Returns a topological order, lowest number first. The problem is well-formed: there is no cycle.
 fn order(problem: &Problem) -> Vec<usize> {
     let mut waits = vec![0_usize; problem.nodes.len()];
     let mut after: Vec<Vec<usize>> = vec![Vec::new(); problem.nodes.len()];

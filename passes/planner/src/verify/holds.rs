@@ -1,4 +1,4 @@
-//! What a block of a pipeline holds while it runs its tasks one after the other.
+//! Memory of a block of a pipeline that runs its tasks in sequence.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use crate::model::error::Finding;
 use crate::model::problem::Problem;
 use crate::model::units::Bytes;
 
-/// The order names each block's tasks once, each after those of the block whose values it reads.
+/// Checks that the order contains each block's tasks once, in topological order within the block.
 pub(super) fn check_order(
     problem: &Problem,
     block: &[usize],
@@ -24,7 +24,7 @@ pub(super) fn check_order(
                 return wrong(format!("{} is not in block {of}", problem.node_label(node)));
             }
             if place[node].replace(index).is_some() {
-                return wrong(format!("{} is there twice", problem.node_label(node)));
+                return wrong(format!("duplicate {}", problem.node_label(node)));
             }
         }
     }
@@ -42,16 +42,16 @@ pub(super) fn check_order(
     Ok(())
 }
 
-/// Parameters, and the most that is alive at one step: a tensor from elsewhere from the start until its last reader here
-/// has run; one made here from then until its last reader has, or until the end where one is elsewhere; scratch while its
-/// task runs.
+/// Returns the peak memory of a block: parameters and all live tensors. A tensor from another block is live from the
+/// start to its last reader here; one of this block from its task to its last reader, or to the end if a reader is in
+/// another block; scratch while its task runs.
 pub(super) fn most(problem: &Problem, tensors: &[(usize, Bytes, Vec<usize>)], tasks: &[usize]) -> Bytes {
     let here: BTreeSet<usize> = tasks.iter().copied().collect();
     let touched: Vec<&(usize, Bytes, Vec<usize>)> = tensors
         .iter()
         .filter(|(from, _, readers)| here.contains(from) || readers.iter().any(|reader| here.contains(reader)))
         .collect();
-    let mut highest: Bytes = 0.0;
+    let mut highest = Bytes::ZERO;
     for (step, &running) in tasks.iter().enumerate() {
         let to_come: BTreeSet<usize> = tasks[step..].iter().copied().collect();
         let is_alive = |(from, _, readers): &(usize, Bytes, Vec<usize>)| {

@@ -1,4 +1,4 @@
-//! What runs: every launch of a plan, with the time that the problem gives it.
+//! Launches of a plan, with the times that the problem gives them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,24 +8,24 @@ use crate::model::plan::{Batch, Plan, Schedule};
 use crate::model::problem::Problem;
 use crate::model::units::{Micros, number};
 
-/// A task on a device for some inputs.
+/// Launch of a task on a device for some inputs.
 pub(super) struct Launch {
     pub(super) node: usize,
     pub(super) device: usize,
     pub(super) inputs: BTreeSet<u32>,
     pub(super) start: Micros,
     pub(super) end: Micros,
-    /// Whether it reads its parameters in the host's memory: see [`super::copies`].
+    /// True if it reads its parameters in the host's memory: see [`super::copies`].
     pub(super) direct: bool,
 }
 
 pub(super) struct Launches {
-    /// By node, each node's in the plan's order.
+    /// Launches of each node, in the plan's order.
     pub(super) of_node: Vec<Vec<Launch>>,
 }
 
 impl Launches {
-    /// The launches, if each makes sense in itself: what there is to run, where, in which sizes, each input once.
+    /// Returns the launches if each is valid: existing nodes and devices, supported batch sizes, each input once.
     pub(super) fn of(problem: &Problem, plan: &Plan, judged: &Judged) -> Result<Self, Vec<Finding>> {
         let (batches, inputs) = match &plan.schedule {
             Schedule::Latency { device, start, .. } => (one_each(problem, device, start)?, 1),
@@ -40,7 +40,7 @@ impl Launches {
                 Err(message) => findings.push(Finding::new(label(problem, index, batch), message)),
             }
         }
-        // A launch that was refused would be missed below, though it is there.
+        // A rejected launch would be reported as missing, too.
         if findings.is_empty() {
             for (node, launches) in of_node.iter().enumerate() {
                 check_inputs(problem, node, launches, inputs, &mut findings);
@@ -57,10 +57,10 @@ impl Launches {
     }
 
     pub(super) fn makespan(&self) -> Micros {
-        self.all().map(|launch| launch.end).fold(0.0, f64::max)
+        self.all().map(|launch| launch.end).fold(Micros::ZERO, Micros::max)
     }
 
-    /// A device runs one launch at a time.
+    /// Checks that a device runs one launch at a time.
     pub(super) fn check_overlaps(&self, problem: &Problem, findings: &mut Vec<Finding>) {
         for device in 0..problem.devices.len() {
             let mut here: Vec<&Launch> = self.all().filter(|launch| launch.device == device).collect();
@@ -88,7 +88,7 @@ impl Launches {
     }
 }
 
-/// Latency: one launch a node, for the one input.
+/// Returns one launch per node, for the only input (latency).
 fn one_each(problem: &Problem, device: &[usize], start: &[Micros]) -> Result<Vec<Batch>, Vec<Finding>> {
     let nodes = problem.nodes.len();
     let mut findings = Vec::new();
@@ -108,7 +108,7 @@ fn label(problem: &Problem, index: usize, batch: &Batch) -> String {
     if batch.node < problem.nodes.len() { problem.node_label(batch.node) } else { format!("batches[{index}]") }
 }
 
-/// One launch, looked at by itself.
+/// Checks a single launch.
 fn launch(problem: &Problem, batch: &Batch, queued: u32) -> Result<Launch, String> {
     let Some(node) = problem.nodes.get(batch.node) else {
         return Err(format!("there is no node {}; there are {}", batch.node, problem.nodes.len()));
@@ -137,14 +137,14 @@ fn launch(problem: &Problem, batch: &Batch, queued: u32) -> Result<Launch, Strin
     let Some(duration) = node.time.get(&taken).and_then(|times| times[batch.device]) else {
         return Err(format!("runs on {device_label}, which does not support it in a batch of {size}"));
     };
-    if !batch.start.is_finite() || batch.start < 0.0 {
+    if !batch.start.is_finite() || batch.start < Micros::ZERO {
         return Err(format!("starts at {} on {device_label}", number(batch.start)));
     }
     let end = batch.start + duration;
     Ok(Launch { node: batch.node, device: batch.device, inputs, start: batch.start, end, direct: false })
 }
 
-/// Every input once, and at most one launch a device (eqs. 1 and 5).
+/// Checks that each input runs once, with at most one launch per device (eqs. 1 and 5).
 fn check_inputs(problem: &Problem, node: usize, launches: &[Launch], queued: u32, findings: &mut Vec<Finding>) {
     let mut wrong = |message: String| findings.push(Finding::new(problem.node_label(node), message));
     let mut taken_by: BTreeMap<u32, usize> = BTreeMap::new();
@@ -171,7 +171,7 @@ fn check_inputs(problem: &Problem, node: usize, launches: &[Launch], queued: u32
     }
 }
 
-/// Tasks that share a device do so for each input.
+/// Checks that co-located tasks are on the same device for each input.
 fn check_groups(problem: &Problem, of_node: &[Vec<Launch>], findings: &mut Vec<Finding>) {
     let device_of = |node: usize, input: u32| {
         of_node[node].iter().find(|launch| launch.inputs.contains(&input)).map(|launch| launch.device)

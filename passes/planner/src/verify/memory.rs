@@ -1,4 +1,4 @@
-//! What each device holds fits into it.
+//! Checks that the contents of each device fit into its memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,10 +37,10 @@ pub(super) fn check(
     }
 }
 
-/// Eq. (6): weights of each task that runs there, operands and results of each input that does; and weights that are handed
-/// on. What is read in the host's memory takes no room.
+/// Returns the static memory (eq. 6): weights of each task on a device, operands and results of each of its inputs, and
+/// weights that are on the device for a second hop. Parameters that are read in the host's memory take none.
 fn everything(problem: &Problem, launches: &Launches, copies: &Copies) -> Vec<Bytes> {
-    let mut held = vec![0.0; problem.devices.len()];
+    let mut held = vec![Bytes::ZERO; problem.devices.len()];
     copies.handed_on().for_each(|handed| held[handed.on] += handed.bytes);
     for launch in launches.all() {
         let node = &problem.nodes[launch.node];
@@ -48,43 +48,46 @@ fn everything(problem: &Problem, launches: &Launches, copies: &Copies) -> Vec<By
             let own = problem.tensors.iter().flatten().filter(|tensor| tensor.from == launch.node);
             own.map(|tensor| tensor.bytes).sum()
         });
-        let weight = if launch.direct { 0.0 } else { node.weight };
+        let weight = if launch.direct { Bytes::ZERO } else { node.weight };
         held[launch.device] += weight + (node.input + results) * launch.inputs.len() as f64;
     }
     held
 }
 
-/// Weights, and the most that is alive at the same time. A result lives from its launch's start until it has been read
-/// and moved; its copy elsewhere from when it starts to move until it has been read; scratch while its launch runs; weights
-/// that are handed on from when they begin to come until they have gone.
+/// Returns the peak memory: weights and all live data. A result is live from its launch's start to its last read and its
+/// last transfer; its copy on another device from the start of its transfer to its last read; scratch while its launch
+/// runs; weights of a second hop from the start of the first copy to the end of the second.
 fn most_at_once(problem: &Problem, launches: &Launches, moves: &Moves, copied: &Copies) -> Vec<Bytes> {
-    struct Life {
+    struct LiveRange {
         bytes: Bytes,
         from: Micros,
         until: Micros,
     }
-    let mut lives: Vec<Vec<Life>> = problem.devices.iter().map(|_| Vec::new()).collect();
-    let mut weights = vec![0.0; problem.devices.len()];
+    let mut ranges: Vec<Vec<LiveRange>> = problem.devices.iter().map(|_| Vec::new()).collect();
+    let mut weights = vec![Bytes::ZERO; problem.devices.len()];
     // By tensor and producing device: at most one launch of a node on a device.
-    let mut results: BTreeMap<(usize, usize), Life> = BTreeMap::new();
-    let mut copies: BTreeMap<(usize, usize, usize), (Life, BTreeSet<u32>)> = BTreeMap::new();
+    let mut results: BTreeMap<(usize, usize), LiveRange> = BTreeMap::new();
+    let mut copies: BTreeMap<(usize, usize, usize), (LiveRange, BTreeSet<u32>)> = BTreeMap::new();
     let mut tensors_of: Vec<Vec<(usize, Bytes)>> = vec![Vec::new(); problem.nodes.len()];
     match &problem.tensors {
         Some(tensors) => tensors.iter().enumerate().for_each(|(index, t)| tensors_of[t.from].push((index, t.bytes))),
-        None => problem.nodes.iter().for_each(|node| tensors_of[node.id].push((node.id, node.output.unwrap_or(0.0)))),
+        None => problem
+            .nodes
+            .iter()
+            .for_each(|node| tensors_of[node.id].push((node.id, node.output.unwrap_or(Bytes::ZERO)))),
     }
     for launch in launches.all() {
         let count = launch.inputs.len() as f64;
         let node = &problem.nodes[launch.node];
-        weights[launch.device] += if launch.direct { 0.0 } else { node.weight };
-        lives[launch.device].push(Life { bytes: node.scratch * count, from: launch.start, until: launch.end });
+        weights[launch.device] += if launch.direct { Bytes::ZERO } else { node.weight };
+        ranges[launch.device].push(LiveRange { bytes: node.scratch * count, from: launch.start, until: launch.end });
         for &(tensor, bytes) in &tensors_of[launch.node] {
-            let life = Life { bytes: bytes * count, from: launch.start, until: launch.end };
-            results.insert((tensor, launch.device), life);
+            let range = LiveRange { bytes: bytes * count, from: launch.start, until: launch.end };
+            results.insert((tensor, launch.device), range);
         }
     }
     for handed in copied.handed_on() {
-        lives[handed.on].push(Life { bytes: handed.bytes, from: handed.from, until: handed.until });
+        ranges[handed.on].push(LiveRange { bytes: handed.bytes, from: handed.from, until: handed.until });
     }
     for_each_value(problem, launches, moves, |value| {
         let (from, to) = (value.producer, value.reader);
@@ -94,31 +97,31 @@ fn most_at_once(problem: &Problem, launches: &Launches, moves: &Moves, copied: &
             return;
         }
         result.until = result.until.max(value.arrival.unwrap_or(from.end));
-        let (copy, inputs) = copies
-            .entry((value.tensor, from.device, to.device))
-            .or_insert_with(|| (Life { bytes: 0.0, from: value.departure, until: value.departure }, BTreeSet::new()));
+        let (copy, inputs) = copies.entry((value.tensor, from.device, to.device)).or_insert_with(|| {
+            (LiveRange { bytes: Bytes::ZERO, from: value.departure, until: value.departure }, BTreeSet::new())
+        });
         inputs.extend(from.inputs.intersection(&to.inputs));
         copy.bytes = value.bytes * inputs.len() as f64;
         copy.until = copy.until.max(to.end);
     });
-    for ((_, device), life) in results {
-        lives[device].push(life);
+    for ((_, device), range) in results {
+        ranges[device].push(range);
     }
-    for ((_, _, device), (life, _)) in copies {
-        lives[device].push(life);
+    for ((_, _, device), (range, _)) in copies {
+        ranges[device].push(range);
     }
-    // Lives that only touch, but for rounding, do not meet; short ones are lives, too.
+    // Live ranges that only touch, up to rounding, do not overlap; short ones keep half of their length.
     let rounding = ROUNDING * launches.makespan();
-    let end = |life: &Life| life.until - rounding.min((life.until - life.from) / 2.0);
-    let alive_at = |lives: &[Life], now: Micros| -> Bytes {
-        lives.iter().filter(|life| life.from <= now && now < end(life)).map(|life| life.bytes).sum()
+    let end = |range: &LiveRange| range.until - rounding.min((range.until - range.from) / 2.0);
+    let live_at = |ranges: &[LiveRange], now: Micros| -> Bytes {
+        ranges.iter().filter(|range| range.from <= now && now < end(range)).map(|range| range.bytes).sum()
     };
-    lives
+    ranges
         .iter()
         .zip(weights)
-        .map(|(lives, weights)| {
-            // The sum only grows where a life begins.
-            weights + lives.iter().map(|life| alive_at(lives, life.from)).fold(0.0, f64::max)
+        .map(|(ranges, weights)| {
+            // The sum only grows at the start of a live range.
+            weights + ranges.iter().map(|range| live_at(ranges, range.from)).fold(Bytes::ZERO, Bytes::max)
         })
         .collect()
 }

@@ -1,4 +1,4 @@
-//! Transfers that a plan lists: every tensor that is needed elsewhere, once for each device that needs it.
+//! Transfers that a plan lists: each tensor once for each other device that reads it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,26 +11,26 @@ use crate::model::plan::{Plan, Transfer};
 use crate::model::problem::{Contention, Problem};
 use crate::model::units::{Bytes, Micros, number};
 
-/// A tensor, from where, to where.
+/// Tensor, source and destination.
 type Way = (usize, usize, usize);
 
-/// When tensors move. Empty where a plan does not say: then each moves as soon as it is there.
+/// Times of transfers. Empty if the plan does not list them: then each starts as soon as its tensor is computed.
 #[derive(Default)]
 pub(super) struct Moves {
     times: BTreeMap<Way, (Micros, Micros)>,
     bytes: BTreeMap<Way, Bytes>,
 }
 
-/// What has to move one way.
+/// Required transfer from one device to another.
 struct Need {
-    /// When the tensor is there.
+    /// End time of the producer.
     ready: Micros,
     bytes: Bytes,
     inputs: BTreeSet<u32>,
 }
 
 impl Moves {
-    /// The plan's transfers, each looked at by itself. Where there is contention, or some are listed, all must be.
+    /// Checks the plan's transfers one by one. With contention, or if some are listed, all must be listed.
     pub(super) fn of(
         problem: &Problem,
         plan: &Plan,
@@ -74,33 +74,33 @@ impl Moves {
         moves
     }
 
-    /// When a plan says that a tensor moves.
+    /// Returns the listed start and end of a transfer.
     pub(super) fn listed(&self, tensor: usize, from: usize, to: usize) -> Option<(Micros, Micros)> {
         self.times.get(&(tensor, from, to)).copied()
     }
 
-    /// Puts every transfer onto its bus.
+    /// Adds every transfer to its bus.
     pub(super) fn occupy(&self, problem: &Problem, buses: &mut Buses<'_>) {
         for (&(tensor, from, to), &(start, end)) in &self.times {
-            let bytes = self.bytes.get(&(tensor, from, to)).copied().unwrap_or(0.0);
-            let latency = duration(problem, from, to, 0.0).unwrap_or(0.0);
-            let flow = duration(problem, from, to, bytes).unwrap_or(0.0) - latency;
+            let bytes = self.bytes.get(&(tensor, from, to)).copied().unwrap_or_default();
+            let latency = duration(problem, from, to, Bytes::ZERO).unwrap_or_default();
+            let flow = duration(problem, from, to, bytes).unwrap_or_default() - latency;
             let what = format!("the transfer of tensor {tensor} to {}", problem.device_label(to));
             buses.take(from, to, Use { what, start, end, latency, flow });
         }
     }
 }
 
-/// What is wrong with one transfer.
+/// Returns the error of a single transfer.
 fn fault(problem: &Problem, transfer: &Transfer, need: Option<&Need>, is_listed: bool) -> Option<String> {
     let (from, to) = (problem.device_label(transfer.from), problem.device_label(transfer.to));
     let Some(need) = need else {
-        return Some(format!("nobody needs tensor {} from {from} on {to}", transfer.tensor));
+        return Some(format!("no task on {to} reads tensor {} from {from}", transfer.tensor));
     };
     if is_listed {
         return Some(format!("tensor {} goes from {from} to {to} twice", transfer.tensor));
     }
-    if !transfer.start.is_finite() || !transfer.end.is_finite() || transfer.start < 0.0 {
+    if !transfer.start.is_finite() || !transfer.end.is_finite() || transfer.start < Micros::ZERO {
         return Some(format!("goes from {} to {}", number(transfer.start), number(transfer.end)));
     }
     if exceeds(need.ready, transfer.start) {

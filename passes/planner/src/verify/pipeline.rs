@@ -1,4 +1,5 @@
-//! Pipelines: that values only flow forwards, and on equal devices what the slowest block takes (MTPP's eq. 3).
+//! Pipelines: checks that the graph of blocks is acyclic and, on equal devices, computes the time of the slowest block
+//! (MTPP's eq. 3).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,14 +10,14 @@ use crate::model::plan::Stages;
 use crate::model::problem::{Pipeline, Problem};
 use crate::model::units::{Bytes, Micros};
 
-/// What a block takes apart from its transfers, and what these take.
+/// Time of a block without transfers, and time of its transfers.
 #[derive(Clone, Copy, Default)]
 struct Times {
     compute: Micros,
     moving: Micros,
 }
 
-/// The slowest block's time, or device's where blocks have devices; or what is wrong with the blocks.
+/// Returns the time of the slowest block, or device if blocks have devices; or the violated constraints.
 pub(super) fn bottleneck(
     problem: &Problem,
     judged: &Judged,
@@ -49,7 +50,7 @@ pub(super) fn bottleneck(
             return wrong("block_device", "is missing, and the problem has no pipeline view (mtpp)".to_owned());
         }
     };
-    check_company(problem, block)?;
+    check_colocation(problem, block)?;
     let mut times = times(problem, view, block);
     let order = staged.and_then(|staged| staged.order.as_ref());
     if let Some(order) = order {
@@ -59,7 +60,7 @@ pub(super) fn bottleneck(
         (Some(memory), Some(order)) => {
             for (of, tasks) in order.iter().enumerate() {
                 let beyond = holds::most(problem, &tensors(problem), tasks) - memory;
-                times.entry(of).or_default().compute += beyond.max(0.0) / view.bandwidth;
+                times.entry(of).or_default().compute += beyond.max(Bytes::ZERO) / view.bandwidth;
             }
         }
         (Some(_), None) => {
@@ -71,7 +72,7 @@ pub(super) fn bottleneck(
         PipelineCost::Serial => times.compute + times.moving,
         PipelineCost::Overlap => times.compute.max(times.moving),
     };
-    Ok(times.into_values().map(cost).fold(0.0, f64::max))
+    Ok(times.into_values().map(cost).fold(Micros::ZERO, Micros::max))
 }
 
 fn check_blocks(problem: &Problem, block: &[usize], k: u32) -> Result<(), Vec<Finding>> {
@@ -87,7 +88,7 @@ fn check_blocks(problem: &Problem, block: &[usize], k: u32) -> Result<(), Vec<Fi
     if findings.is_empty() { Ok(()) } else { Err(findings) }
 }
 
-fn check_company(problem: &Problem, block: &[usize]) -> Result<(), Vec<Finding>> {
+fn check_colocation(problem: &Problem, block: &[usize]) -> Result<(), Vec<Finding>> {
     let mut findings = Vec::new();
     for group in problem.colocate.iter().flatten() {
         for node in group.iter().filter(|node| block[**node] != block[group[0]]) {
@@ -103,20 +104,20 @@ fn check_company(problem: &Problem, block: &[usize]) -> Result<(), Vec<Finding>>
     if findings.is_empty() { Ok(()) } else { Err(findings) }
 }
 
-/// Every tensor: who makes it, how large it is, who reads it.
+/// Returns all tensors: producer, size and readers.
 fn tensors(problem: &Problem) -> Vec<(usize, Bytes, Vec<usize>)> {
     match &problem.tensors {
         Some(tensors) => tensors.iter().map(|tensor| (tensor.from, tensor.bytes, tensor.to.clone())).collect(),
         None => {
             let mut all: Vec<(usize, Bytes, Vec<usize>)> =
-                problem.nodes.iter().map(|node| (node.id, node.output.unwrap_or(0.0), Vec::new())).collect();
+                problem.nodes.iter().map(|node| (node.id, node.output.unwrap_or(Bytes::ZERO), Vec::new())).collect();
             problem.edges.iter().flatten().for_each(|(from, to)| all[*from].2.push(*to));
             all
         }
     }
 }
 
-/// Blocks must not wait for each other in a circle: take away blocks that wait for none until none is left.
+/// Checks that the graph of blocks has no cycle: removes blocks without predecessors until none is left.
 fn check_flow(problem: &Problem, block: &[usize]) -> Result<(), Vec<Finding>> {
     let mut waits: BTreeMap<usize, BTreeSet<usize>> = block.iter().map(|of| (*of, BTreeSet::new())).collect();
     for (from, _, readers) in tensors(problem) {
@@ -134,15 +135,15 @@ fn check_flow(problem: &Problem, block: &[usize]) -> Result<(), Vec<Finding>> {
         return Ok(());
     }
     let names: Vec<String> = waits.keys().map(usize::to_string).collect();
-    let message = format!("blocks wait for each other in a circle, among {}", names.join(", "));
+    let message = format!("blocks form a cycle, among {}", names.join(", "));
     Err(vec![Finding::new("block", message)])
 }
 
-/// What each block takes: its work, and what comes in once and goes out once, however many read it.
+/// Returns the times of each block: its work, and its incoming and outgoing tensors, once each for any number of readers.
 fn times(problem: &Problem, view: &Pipeline, block: &[usize]) -> BTreeMap<usize, Times> {
     let mut times: BTreeMap<usize, Times> = BTreeMap::new();
     for (node, work) in view.work.iter().enumerate() {
-        times.entry(block[node]).or_default().compute += work;
+        times.entry(block[node]).or_default().compute += *work;
     }
     for (from, bytes, readers) in tensors(problem) {
         let elsewhere: BTreeSet<usize> =

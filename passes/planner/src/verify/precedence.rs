@@ -1,11 +1,11 @@
-//! A task starts when what it reads is there: computed, and moved to its device.
+//! Precedence: a task starts after its operands are computed and transferred to its device.
 
 use super::exceeds;
 use super::launches::{Launch, Launches};
 use super::moves::Moves;
 use crate::model::error::Finding;
 use crate::model::problem::Problem;
-use crate::model::units::{Bytes, Micros, number};
+use crate::model::units::{Bytes, BytesPerMicro, Micros, number};
 
 pub(super) fn check(problem: &Problem, launches: &Launches, moves: &Moves, findings: &mut Vec<Finding>) {
     for_each_value(problem, launches, moves, |value| {
@@ -50,20 +50,20 @@ pub(super) fn check(problem: &Problem, launches: &Launches, moves: &Moves, findi
     });
 }
 
-/// What one launch hands to another: the tensors of the inputs that both take.
+/// Tensor between two launches, for the inputs that both run.
 pub(super) struct Value<'a> {
-    /// Counts the problem's tensors.
+    /// Index of the tensor.
     pub(super) tensor: usize,
     pub(super) bytes: Bytes,
     pub(super) producer: &'a Launch,
     pub(super) reader: &'a Launch,
-    /// When it begins to move.
+    /// Start of its transfer.
     pub(super) departure: Micros,
-    /// When it is there; none without a link.
+    /// End of its transfer; `None` without a link.
     pub(super) arrival: Option<Micros>,
 }
 
-/// Every pair of launches of which one reads what the other computes.
+/// Visits each pair of launches of which one reads a result of the other.
 pub(super) fn for_each_value<'a>(
     problem: &Problem,
     launches: &'a Launches,
@@ -92,19 +92,19 @@ pub(super) fn for_each_value<'a>(
         }
     }
     for &(from, to) in problem.edges.iter().flatten() {
-        edge(from, from, to, problem.nodes[from].output.unwrap_or(0.0));
+        edge(from, from, to, problem.nodes[from].output.unwrap_or(Bytes::ZERO));
     }
 }
 
-/// How long bytes take from device to device; none without a link.
+/// Returns the duration of a transfer; `None` without a link.
 pub(super) fn duration(problem: &Problem, from: usize, to: usize, bytes: Bytes) -> Option<Micros> {
     if from == to {
-        return Some(0.0);
+        return Some(Micros::ZERO);
     }
-    let latency = problem.link_latency.as_ref().and_then(|latency| latency[from][to]).unwrap_or(0.0);
+    let latency = problem.link_latency.as_ref().and_then(|latency| latency[from][to]).unwrap_or_default();
     match problem.bandwidth[from][to] {
         None => Some(latency),
-        Some(0.0) => None,
+        Some(BytesPerMicro::ZERO) => None,
         Some(bandwidth) => Some(latency + bytes / bandwidth),
     }
 }

@@ -1,4 +1,4 @@
-//! Pipelines whose blocks are on devices of their own: what the slowest device takes, or the slowest link.
+//! Pipelines whose blocks have devices: the time of the slowest device, or of the slowest link.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,14 +6,14 @@ use super::{Judged, exceeds};
 use crate::model::error::Finding;
 use crate::model::options::PipelineCost;
 use crate::model::problem::{Contention, Problem};
-use crate::model::units::{Bytes, Micros, human_bytes};
+use crate::model::units::{Bytes, BytesPerMicro, Micros, human_bytes};
 
-/// Every tensor: who makes it, how large it is, who reads it.
+/// All tensors: producer, size and readers.
 type Values = Vec<(usize, Bytes, Vec<usize>)>;
 
-/// A device takes the work of all its tasks; each tensor that it gets, once; each that it hands on, once, as long as the
-/// longest way takes. With overlap, devices and links each take their own. With contention each bus takes the sum of what goes
-/// over it. Blocks have been checked already.
+/// Returns the time of the slowest resource. The time of a device is the work of all its tasks, each incoming tensor
+/// once, and each outgoing tensor once, with its longest transfer. With overlap, devices and links are separate
+/// resources. With contention the time of a bus is the sum of its transfers. Blocks have been checked already.
 pub(super) fn slowest(
     problem: &Problem,
     judged: &Judged,
@@ -28,7 +28,7 @@ pub(super) fn slowest(
         *work.entry(*on).or_default() += time(problem, node, *on, &mut findings);
     }
     check_memory(problem, &device, &mut findings);
-    check_company(problem, &device, &mut findings);
+    check_colocation(problem, &device, &mut findings);
     let blocks = working_blocks(problem, block, block_device, values);
     check_stages(judged, &blocks, &mut findings);
     if !judged.shared_devices {
@@ -36,22 +36,22 @@ pub(super) fn slowest(
     }
     let mut moving: BTreeMap<usize, Micros> = BTreeMap::new();
     let mut links: BTreeMap<(usize, usize), Micros> = BTreeMap::new();
-    // What goes over a bus in a period, whether one after the other or side by side at a lower rate.
+    // Sum of the transfers of a bus in a period, in sequence or in parallel at a lower rate.
     let mut buses: BTreeMap<&str, Micros> = BTreeMap::new();
     let names = problem.bus.as_ref().filter(|_| judged.contention != Contention::Off);
     for (from, bytes, readers) in values {
         let home = device[*from];
         let elsewhere: BTreeSet<usize> = readers.iter().map(|to| device[*to]).filter(|on| *on != home).collect();
-        let mut longest: Micros = 0.0;
+        let mut longest = Micros::ZERO;
         for to in elsewhere {
-            if problem.bandwidth[home][to] == Some(0.0) {
+            if problem.bandwidth[home][to] == Some(BytesPerMicro::ZERO) {
                 let (there, here) = (problem.device_label(to), problem.device_label(home));
                 let message = format!("its value is read on {there}, but no link leads there from {here}");
                 findings.push(Finding::new(problem.node_label(*from), message));
                 continue;
             }
-            let latency = problem.link_latency.as_ref().and_then(|latency| latency[home][to]).unwrap_or(0.0);
-            let takes = problem.bandwidth[home][to].map_or(0.0, |bandwidth| bytes / bandwidth) + latency;
+            let latency = problem.link_latency.as_ref().and_then(|latency| latency[home][to]).unwrap_or_default();
+            let takes = problem.bandwidth[home][to].map_or(Micros::ZERO, |bandwidth| *bytes / bandwidth) + latency;
             longest = longest.max(takes);
             *moving.entry(to).or_default() += takes;
             *links.entry((home, to)).or_default() += takes;
@@ -64,10 +64,10 @@ pub(super) fn slowest(
     if !findings.is_empty() {
         return Err(findings);
     }
-    let most = |times: &mut dyn Iterator<Item = Micros>| times.fold(0.0, f64::max);
+    let most = |times: &mut dyn Iterator<Item = Micros>| times.fold(Micros::ZERO, Micros::max);
     match judged.pipeline_cost {
         PipelineCost::Serial => {
-            let both = |(on, work): (&usize, &Micros)| work + moving.get(on).copied().unwrap_or(0.0);
+            let both = |(on, work): (&usize, &Micros)| *work + moving.get(on).copied().unwrap_or_default();
             Ok(most(&mut work.iter().map(both).chain(buses.into_values())))
         }
         PipelineCost::Overlap => {
@@ -76,7 +76,7 @@ pub(super) fn slowest(
     }
 }
 
-/// Each node's device, where every block's is there.
+/// Returns the device of each node; `None` if a block's device does not exist.
 fn devices(
     problem: &Problem,
     block: &[usize],
@@ -90,27 +90,27 @@ fn devices(
     findings.is_empty().then(|| block.iter().map(|of| block_device[*of]).collect())
 }
 
-/// A node's time for one input, where it may run there.
+/// Returns the time of a node for one input, and checks that the device may run it.
 fn time(problem: &Problem, node: usize, on: usize, findings: &mut Vec<Finding>) -> Micros {
     let label = problem.node_label(node);
     if let Some(pin) = problem.nodes[node].pin.filter(|pin| *pin != on) {
         let message = format!("is on {}, but is pinned to {}", problem.device_label(on), problem.device_label(pin));
         findings.push(Finding::new(label, message));
-        return 0.0;
+        return Micros::ZERO;
     }
     let time = problem.nodes[node].time.get(&1).and_then(|times| times[on]);
     let time = time.filter(|_| problem.devices[on].batch_sizes.contains(&1));
     time.unwrap_or_else(|| {
         let message = format!("is on {}, which does not run one input of it", problem.device_label(on));
         findings.push(Finding::new(label, message));
-        0.0
+        Micros::ZERO
     })
 }
 
-/// Several inputs are under way at once: a device holds all that its tasks touch.
+/// Checks memory. Several inputs are in flight: a device holds all data of its tasks.
 fn check_memory(problem: &Problem, device: &[usize], findings: &mut Vec<Finding>) {
     for (on, memory) in problem.devices.iter().enumerate().filter_map(|(on, device)| Some((on, device.memory?))) {
-        let mut held = 0.0;
+        let mut held = Bytes::ZERO;
         for node in problem.nodes.iter().filter(|node| device[node.id] == on) {
             let own = problem.tensors.iter().flatten().filter(|tensor| tensor.from == node.id);
             let results = node.output.unwrap_or_else(|| own.map(|tensor| tensor.bytes).sum());
@@ -124,7 +124,7 @@ fn check_memory(problem: &Problem, device: &[usize], findings: &mut Vec<Finding>
     }
 }
 
-fn check_company(problem: &Problem, device: &[usize], findings: &mut Vec<Finding>) {
+fn check_colocation(problem: &Problem, device: &[usize], findings: &mut Vec<Finding>) {
     for group in problem.colocate.iter().flatten() {
         for node in group.iter().filter(|node| device[**node] != device[group[0]]) {
             let (on, other) = (problem.device_label(device[*node]), problem.node_label(group[0]));
@@ -134,8 +134,8 @@ fn check_company(problem: &Problem, device: &[usize], findings: &mut Vec<Finding
     }
 }
 
-/// Blocks of each device, but for those of nodes that only bring inputs or take outputs: no time, nothing before them or
-/// nothing behind.
+/// Returns the blocks of each device, except those of nodes that only provide inputs or take outputs: no time, and no
+/// predecessors or no successors.
 fn working_blocks(
     problem: &Problem,
     block: &[usize],
@@ -146,7 +146,7 @@ fn working_blocks(
     let reads: BTreeSet<usize> = values.iter().flat_map(|value| value.2.iter().copied()).collect();
     let works = |node: &usize| {
         let times = problem.nodes[*node].time.get(&1);
-        let takes_time = times.is_none_or(|times| times.iter().flatten().any(|time| *time > 0.0));
+        let takes_time = times.is_none_or(|times| times.iter().flatten().any(|time| *time > Micros::ZERO));
         takes_time || (makes.contains(node) && reads.contains(node))
     };
     let mut of_device: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
@@ -156,7 +156,7 @@ fn working_blocks(
     of_device
 }
 
-/// There are at most as many stages as are asked for.
+/// Checks the maximum number of stages.
 fn check_stages(judged: &Judged, of_device: &BTreeMap<usize, BTreeSet<usize>>, findings: &mut Vec<Finding>) {
     let stages: usize = of_device.values().map(BTreeSet::len).sum();
     if let Some(most) = judged.stages.filter(|most| stages > *most as usize) {
@@ -165,7 +165,7 @@ fn check_stages(judged: &Judged, of_device: &BTreeMap<usize, BTreeSet<usize>>, f
     }
 }
 
-/// A device that is not shared has one block.
+/// Checks that devices are not shared.
 fn check_sharing(problem: &Problem, of_device: &BTreeMap<usize, BTreeSet<usize>>, findings: &mut Vec<Finding>) {
     for (on, blocks) in of_device.iter().filter(|(_, blocks)| blocks.len() > 1) {
         let names: Vec<String> = blocks.iter().map(usize::to_string).collect();

@@ -1,7 +1,7 @@
-//! The model that a plan is judged under: the problem's own, or what the caller states instead.
+//! Model that a plan is verified under: the problem's own, or the caller's.
 //!
-//! A plan records the model that it was made under. Its bound holds under that model only, so a plan that was made under
-//! another one is refused rather than judged.
+//! A plan records the model that it was computed for. Its bound holds under that model only, so a plan of another model
+//! is rejected.
 
 use std::fmt::Display;
 
@@ -12,13 +12,14 @@ use crate::model::options::{Options, PipelineCost};
 use crate::model::plan::{Objective, Plan, Schedule};
 use crate::model::problem::{Contention, Problem};
 
-/// Parts of the model that replace what the problem says. Unset ones are the problem's own.
+/// Parts of the model that override the problem's. Unset ones are the problem's own.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Terms {
-    /// Any, if unset.
+    /// Objective; any, if unset.
     pub objective: Option<Objective>,
     /// Number of queued inputs.
     pub inputs: Option<u32>,
+    /// Effect of transfers on the same bus on each other.
     pub contention: Option<Contention>,
     /// Maximum number of stages of a pipeline.
     pub stages: Option<u32>,
@@ -31,7 +32,7 @@ pub struct Terms {
 }
 
 impl From<&Options> for Terms {
-    /// Terms of a request for a plan.
+    /// Converts the options of a request for a plan.
     fn from(options: &Options) -> Self {
         Self {
             objective: None,
@@ -46,7 +47,7 @@ impl From<&Options> for Terms {
 }
 
 impl Terms {
-    /// The terms that a plan states itself: for a plan that has been verified before, or that is replayed on purpose.
+    /// Returns the terms that a plan states itself: for a plan that was verified before, or that is replayed on purpose.
     pub fn stated_by(plan: &Plan) -> Self {
         let stages = match &plan.schedule {
             Schedule::Pipeline { k, .. } => Some(*k),
@@ -64,7 +65,7 @@ impl Terms {
     }
 }
 
-/// The terms with nothing left open: what the verifier computes with.
+/// Terms with all values set.
 pub(super) struct Judged {
     pub(super) inputs: u32,
     pub(super) contention: Contention,
@@ -75,7 +76,7 @@ pub(super) struct Judged {
     pub(super) stages: Option<u32>,
 }
 
-/// Settles what a plan is judged under; refuses a plan that states another model.
+/// Combines problem and terms; rejects a plan that states another model.
 pub(super) fn settle(problem: &Problem, plan: &Plan, terms: &Terms) -> Result<Judged, Error> {
     let objective = plan.schedule.objective();
     if let Some(asked) = terms.objective {
@@ -94,7 +95,7 @@ pub(super) fn settle(problem: &Problem, plan: &Plan, terms: &Terms) -> Result<Ju
     if objective == Objective::Pipeline {
         let planned = plan.pipeline_cost.as_deref().unwrap_or(by_default.name());
         if planned.parse::<PipelineCost>().is_err() {
-            let message = format!("is {planned}; there are serial and overlap");
+            let message = format!("unknown pipeline cost '{planned}'; expected one of serial, overlap");
             return Err(refuse(Finding::new("pipeline_cost", message)));
         }
         if on_network && (planned != by_default.name() || pipeline_cost != by_default) {
@@ -115,7 +116,7 @@ pub(super) fn settle(problem: &Problem, plan: &Plan, terms: &Terms) -> Result<Ju
     Ok(Judged { inputs, contention, pipeline_cost, shared_devices, splits, stages: terms.stages })
 }
 
-/// Refuses a plan that states another value than it is judged under.
+/// Rejects a plan that states another value than the verifier uses.
 fn agree<T: PartialEq + Display>(key: &str, option: &str, planned: T, judged: T, is_asked: bool) -> Result<(), Error> {
     if planned == judged {
         return Ok(());
@@ -148,8 +149,8 @@ fn check_sharing(plan: &Plan, terms: &Terms) -> Result<(), Error> {
     Err(refuse(Finding::new("shared_devices", format!("{message}, or plan it again"))))
 }
 
-/// Checks the number of stages on equal devices: one that the problem's view names or, if given, that of the terms. Stages beyond
-/// what the graph can be cut into are empty, and plans do not count them.
+/// Checks the number of stages on equal devices: one that the problem's view names or, if given, that of the terms.
+/// Stages beyond the maximum number of stages of the graph are empty, and plans do not count them.
 fn check_stages(problem: &Problem, k: u32, terms: &Terms) -> Result<(), Error> {
     let Some(view) = &problem.mtpp else { return Ok(()) };
     let most = u32::try_from(most_stages(problem)).unwrap_or(u32::MAX);

@@ -1,15 +1,16 @@
-//! Every schedule of a small problem: every way to spread inputs over devices, in every order of launches. Nothing of
-//! the planner is used but the problem's own words.
+//! Enumeration of all schedules of a small problem: all assignments of inputs to devices, in all orders of launches. Only
+//! the problem's data is used, no code of the planner.
 
 use std::collections::BTreeSet;
 
 use divi_planner::Problem;
 use divi_planner::plan::Batch;
+use divi_planner::units::{Bytes, BytesPerMicro, Micros};
 
-/// The best schedule that a judge accepts, as launches; none where there is none.
+/// Returns the best schedule that `accept` accepts, as launches; `None` if there is none.
 ///
-/// Each launch starts as early as the order allows, which loses nothing: starting later helps no other launch.
-pub(crate) fn best(problem: &Problem, accept: &dyn Fn(&[Batch]) -> bool) -> Option<(f64, Vec<Batch>)> {
+/// Each launch starts as early as the order allows, which loses nothing: a later start helps no other launch.
+pub(crate) fn best(problem: &Problem, accept: &dyn Fn(&[Batch]) -> bool) -> Option<(Micros, Vec<Batch>)> {
     let mut search = Search { problem, edges: edges(problem), accept, best: None };
     let mut spread = Vec::new();
     search.spread(0, &mut spread);
@@ -20,29 +21,29 @@ struct Launch {
     node: usize,
     device: usize,
     inputs: Vec<u32>,
-    duration: f64,
+    duration: Micros,
 }
 
 struct Search<'a> {
     problem: &'a Problem,
     /// From, to, bytes.
-    edges: Vec<(usize, usize, f64)>,
+    edges: Vec<(usize, usize, Bytes)>,
     accept: &'a dyn Fn(&[Batch]) -> bool,
-    best: Option<(f64, Vec<Batch>)>,
+    best: Option<(Micros, Vec<Batch>)>,
 }
 
-fn edges(problem: &Problem) -> Vec<(usize, usize, f64)> {
-    let single = problem.edges.iter().flatten().map(|(i, j)| (*i, *j, problem.nodes[*i].output.unwrap_or(0.0)));
+fn edges(problem: &Problem) -> Vec<(usize, usize, Bytes)> {
+    let single = problem.edges.iter().flatten().map(|(i, j)| (*i, *j, problem.nodes[*i].output.unwrap_or_default()));
     let several = problem.tensors.iter().flatten().flat_map(|t| t.to.iter().map(|to| (t.from, *to, t.bytes)));
     single.chain(several).collect()
 }
 
 impl Search<'_> {
-    /// Chooses where each input of each node runs.
+    /// Enumerates the devices of each input of each node.
     fn spread(&mut self, node: usize, launches: &mut Vec<Launch>) {
         if node == self.problem.nodes.len() {
             if self.groups_share(launches) {
-                self.order(launches, &mut Vec::new(), &mut vec![0.0; self.problem.devices.len()]);
+                self.order(launches, &mut Vec::new(), &mut vec![Micros::ZERO; self.problem.devices.len()]);
             }
             return;
         }
@@ -82,14 +83,15 @@ impl Search<'_> {
         groups.all(|group| group.iter().all(|node| placed(*node) == placed(group[0])))
     }
 
-    /// Chooses which launch comes next, until all have; `done` has each launch's index and start.
-    fn order(&mut self, launches: &[Launch], done: &mut Vec<(usize, f64)>, free: &mut Vec<f64>) {
-        let makespan = done.iter().map(|(launch, start)| start + launches[*launch].duration).fold(0.0, f64::max);
+    /// Enumerates the next launch, until all have started; `done` has each launch's index and start.
+    fn order(&mut self, launches: &[Launch], done: &mut Vec<(usize, Micros)>, free: &mut Vec<Micros>) {
+        let makespan = done.iter().map(|(launch, start)| *start + launches[*launch].duration);
+        let makespan = makespan.fold(Micros::ZERO, Micros::max);
         if self.best.as_ref().is_some_and(|(best, _)| makespan >= *best) {
             return;
         }
         if done.len() == launches.len() {
-            let batch = |(launch, start): &(usize, f64)| {
+            let batch = |(launch, start): &(usize, Micros)| {
                 let launch = &launches[*launch];
                 Batch { node: launch.node, device: launch.device, inputs: launch.inputs.clone(), start: *start }
             };
@@ -115,10 +117,10 @@ impl Search<'_> {
         }
     }
 
-    /// When all that a launch reads has arrived; none where something is missing or cannot come.
-    fn ready(&self, launches: &[Launch], done: &[(usize, f64)], next: usize) -> Option<f64> {
+    /// Returns the time when all operands of a launch have arrived; `None` if one is missing or has no link.
+    fn ready(&self, launches: &[Launch], done: &[(usize, Micros)], next: usize) -> Option<Micros> {
         let to = &launches[next];
-        let mut ready: f64 = 0.0;
+        let mut ready = Micros::ZERO;
         for (from, _, bytes) in self.edges.iter().filter(|(_, reader, _)| *reader == to.node) {
             let producers = launches.iter().enumerate().filter(|(_, launch)| launch.node == *from);
             for (index, producer) in producers {
@@ -127,19 +129,19 @@ impl Search<'_> {
                     continue;
                 }
                 let (_, start) = done.iter().find(|(launch, _)| *launch == index)?;
-                let moving = self.moving(producer.device, to.device, shared as f64 * bytes)?;
-                ready = ready.max(start + producer.duration + moving);
+                let moving = self.moving(producer.device, to.device, shared as f64 * *bytes)?;
+                ready = ready.max(*start + producer.duration + moving);
             }
         }
         Some(ready)
     }
 
-    fn moving(&self, from: usize, to: usize, bytes: f64) -> Option<f64> {
+    fn moving(&self, from: usize, to: usize, bytes: Bytes) -> Option<Micros> {
         if from == to {
-            return Some(0.0);
+            return Some(Micros::ZERO);
         }
-        let bandwidth = self.problem.bandwidth[from][to].unwrap_or(f64::INFINITY);
-        let latency = self.problem.link_latency.as_ref().and_then(|latency| latency[from][to]).unwrap_or(0.0);
-        (bandwidth > 0.0).then(|| bytes / bandwidth + latency)
+        let bandwidth = self.problem.bandwidth[from][to].unwrap_or(BytesPerMicro::INFINITY);
+        let latency = self.problem.link_latency.as_ref().and_then(|latency| latency[from][to]).unwrap_or_default();
+        (bandwidth > BytesPerMicro::ZERO).then(|| bytes / bandwidth + latency)
     }
 }

@@ -1,24 +1,25 @@
-//! Every schedule of a small problem whose transfers are in each other's way. Nothing of the planner is used but the problem's
-//! own words.
+//! Enumeration of all schedules of a small problem with contention. Only the problem's data is used, no code of the
+//! planner.
 
 use std::collections::BTreeMap;
 
 use divi_planner::Problem;
+use divi_planner::units::{Bytes, BytesPerMicro, Micros};
 
 use crate::flows::{On, Step, least_shared};
 
-/// A launch or a transfer, as trying everything sees it.
+/// Launch or transfer of the enumeration.
 #[derive(Clone, Debug)]
 enum Op {
-    Launch { node: usize, device: usize, inputs: Vec<u32>, time: f64 },
-    Transfer { tensor: usize, from: usize, to: usize, flow: f64, latency: f64 },
+    Launch { node: usize, device: usize, inputs: Vec<u32>, time: Micros },
+    Transfer { tensor: usize, from: usize, to: usize, flow: Micros, latency: Micros },
 }
 
-pub(crate) fn tensors(problem: &Problem) -> Vec<(usize, f64, Vec<usize>)> {
+pub(crate) fn tensors(problem: &Problem) -> Vec<(usize, Bytes, Vec<usize>)> {
     problem.all_tensors().into_iter().map(|tensor| (tensor.from, tensor.bytes, tensor.to)).collect()
 }
 
-/// The transfers that launches need; none where a link is missing.
+/// Returns the transfers that launches need; `None` if a link is missing.
 fn transfers(problem: &Problem, launches: &[Op]) -> Option<Vec<Op>> {
     let mut found = Vec::new();
     for (tensor, (maker, bytes, readers)) in tensors(problem).into_iter().enumerate() {
@@ -36,19 +37,19 @@ fn transfers(problem: &Problem, launches: &[Op]) -> Option<Vec<Op>> {
         for ((from, to), mut inputs) in wanted.into_iter().filter(|(_, inputs)| !inputs.is_empty()) {
             inputs.sort_unstable();
             inputs.dedup();
-            let bandwidth = problem.bandwidth[from][to].unwrap_or(f64::INFINITY);
-            if bandwidth == 0.0 {
+            let bandwidth = problem.bandwidth[from][to].unwrap_or(BytesPerMicro::INFINITY);
+            if bandwidth == BytesPerMicro::ZERO {
                 return None;
             }
-            let latency = problem.link_latency.as_ref().and_then(|rows| rows[from][to]).unwrap_or(0.0);
+            let latency = problem.link_latency.as_ref().and_then(|rows| rows[from][to]).unwrap_or_default();
             found.push(Op::Transfer { tensor, from, to, flow: inputs.len() as f64 * bytes / bandwidth, latency });
         }
     }
     Some(found)
 }
 
-/// Whether one operation waits for another.
-fn waits(tensors: &[(usize, f64, Vec<usize>)], op: &Op, other: &Op) -> bool {
+/// Returns true if one operation depends on another.
+fn waits(tensors: &[(usize, Bytes, Vec<usize>)], op: &Op, other: &Op) -> bool {
     match (op, other) {
         (Op::Launch { node, device, inputs, .. }, Op::Launch { node: maker, device: on, inputs: made, .. }) => {
             let reads = tensors.iter().any(|(from, _, to)| from == maker && to.contains(node));
@@ -64,7 +65,7 @@ fn waits(tensors: &[(usize, f64, Vec<usize>)], op: &Op, other: &Op) -> bool {
     }
 }
 
-/// Every way to spread inputs over devices.
+/// Returns all assignments of inputs to devices.
 fn spreads(problem: &Problem) -> Vec<Vec<Op>> {
     let (devices, inputs) = (problem.devices.len(), problem.inputs);
     let mut all: Vec<Vec<Op>> = vec![Vec::new()];
@@ -108,10 +109,10 @@ fn spreads(problem: &Problem) -> Vec<Vec<Op>> {
     all
 }
 
-/// The least makespan when transfers on a bus exclude each other: each operation in turn as early as it can, in every order.
-pub(crate) fn exclusive(problem: &Problem) -> Option<f64> {
+/// Returns the least makespan with exclusive buses: each operation as early as possible, in every order.
+pub(crate) fn exclusive(problem: &Problem) -> Option<Micros> {
     let tensors = tensors(problem);
-    let mut best = f64::INFINITY;
+    let mut best = Micros::INFINITY;
     for launches in spreads(problem) {
         let Some(moves) = transfers(problem, &launches) else { continue };
         let ops: Vec<Op> = launches.into_iter().chain(moves).collect();
@@ -133,16 +134,16 @@ fn in_every_order(
     problem: &Problem,
     ops: &[Op],
     waiting: &[Vec<usize>],
-    ends: &mut Vec<Option<f64>>,
-    free: &mut BTreeMap<String, f64>,
-    best: &mut f64,
+    ends: &mut Vec<Option<Micros>>,
+    free: &mut BTreeMap<String, Micros>,
+    best: &mut Micros,
 ) {
-    let so_far = ends.iter().flatten().copied().fold(0.0, f64::max);
+    let so_far = ends.iter().flatten().copied().fold(Micros::ZERO, Micros::max);
     if so_far >= *best {
         return;
     }
     if ends.iter().all(Option::is_some) {
-        // What ends is a launch: every transfer has a reader.
+        // The last operation is a launch: every transfer has a reader.
         *best = so_far;
         return;
     }
@@ -150,16 +151,16 @@ fn in_every_order(
         if ends[next].is_some() || waiting[next].iter().any(|other| ends[*other].is_none()) {
             continue;
         }
-        let ready = waiting[next].iter().filter_map(|other| ends[*other]).fold(0.0, f64::max);
+        let ready = waiting[next].iter().filter_map(|other| ends[*other]).fold(Micros::ZERO, Micros::max);
         let time = match &ops[next] {
             Op::Launch { time, .. } => *time,
-            Op::Transfer { flow, latency, .. } => flow + latency,
+            Op::Transfer { flow, latency, .. } => *flow + *latency,
         };
         let resource = resource(problem, &ops[next]);
         let before = resource.as_ref().and_then(|name| free.get(name).copied());
-        // What takes no time needs no turn on a bus.
-        let is_free = time == 0.0 && matches!(ops[next], Op::Transfer { .. });
-        let start = if is_free { ready } else { ready.max(before.unwrap_or(0.0)) };
+        // Operations without duration do not occupy a bus.
+        let is_free = time == Micros::ZERO && matches!(ops[next], Op::Transfer { .. });
+        let start = if is_free { ready } else { ready.max(before.unwrap_or_default()) };
         ends[next] = Some(start + time);
         if let (Some(name), false) = (&resource, is_free) {
             free.insert(name.clone(), start + time);
@@ -175,17 +176,19 @@ fn in_every_order(
     }
 }
 
-/// The least makespan when transfers share.
-pub(crate) fn shared(problem: &Problem) -> Option<f64> {
+/// Returns the least makespan with shared buses.
+pub(crate) fn shared(problem: &Problem) -> Option<Micros> {
     let tensors = tensors(problem);
-    let mut best = f64::INFINITY;
+    let mut best = Micros::INFINITY;
     for launches in spreads(problem) {
         let Some(moves) = transfers(problem, &launches) else { continue };
         let ops: Vec<Op> = launches.into_iter().chain(moves).collect();
         let step = |op: &Op| {
             let after = (0..ops.len()).filter(|other| waits(&tensors, op, &ops[*other])).collect();
             match op {
-                Op::Launch { device, time, .. } => Step { on: On::Device(*device), latency: 0.0, time: *time, after },
+                Op::Launch { device, time, .. } => {
+                    Step { on: On::Device(*device), latency: Micros::ZERO, time: *time, after }
+                }
                 Op::Transfer { flow, latency, .. } => {
                     Step { on: On::Bus(resource(problem, op)), latency: *latency, time: *flow, after }
                 }

@@ -1,25 +1,26 @@
-//! Small random edge networks, and every placement on them.
+//! Small random edge networks, and all placements on them.
 
 use std::collections::BTreeMap;
 
 use divi_planner::Problem;
 use divi_planner::problem::{Device, EdgeNetwork, Node};
 use divi_planner::random::Random;
+use divi_planner::units::{Bytes, BytesPerMicro, Micros};
 
-/// What a random problem may have.
+/// Features of a random problem.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Traits {
     pub(crate) nodes: usize,
     pub(crate) machines: usize,
-    /// Whether machines and links are all the same.
+    /// True if machines and links are all equal.
     pub(crate) even: bool,
-    /// Whether each node reads the one before it, so that all hang together.
+    /// True if each node reads its predecessor, so that the graph is connected.
     pub(crate) chained: bool,
-    /// Whether there are pins, thread limits, company, missing links.
+    /// True if there are pins, thread limits, co-location and missing links.
     pub(crate) limits: bool,
 }
 
-/// A graph with skip edges on a network. Numbers of nodes need not be in the order in which they run.
+/// Generates a graph with skip edges on a network. Node numbers need not be a topological order.
 pub(crate) fn problem(traits: Traits, random: &mut Random) -> Problem {
     let Traits { nodes, machines, even, chained, limits } = traits;
     let mut label: Vec<usize> = (0..nodes).collect();
@@ -37,35 +38,38 @@ pub(crate) fn problem(traits: Traits, random: &mut Random) -> Problem {
     }
     let slow = if random.chance(0.5) { 4.0 } else { 1.0 };
     let bandwidth = |random: &mut Random| match random.below(10) {
-        0..3 if limits => Some(0.0),
+        0..3 if limits => Some(BytesPerMicro::ZERO),
         3 if limits => None,
-        _ => Some(random.between(0.3, 3.0) / slow),
+        _ => Some(BytesPerMicro(random.between(0.3, 3.0) / slow)),
     };
-    let (rate, link) = (random.between(0.5, 2.0), random.between(0.3, 3.0) / slow);
+    let (rate, link) = (random.between(0.5, 2.0), BytesPerMicro(random.between(0.3, 3.0) / slow));
     let view = EdgeNetwork {
         flops: (0..nodes).map(|_| some(random, 9)).collect(),
         rate: (0..machines).map(|_| if even { rate } else { random.between(0.5, 2.0) }).collect(),
         bandwidth: (0..machines)
             .map(|_| (0..machines).map(|_| if even { Some(link) } else { bandwidth(random) }).collect())
             .collect(),
-        edge_bytes: edges.iter().map(|_| 1.0 + some(random, 5)).collect(),
+        edge_bytes: edges.iter().map(|_| Bytes(1.0 + some(random, 5))).collect(),
         splits: random.chance(0.4).then(|| random.below(nodes) as u32),
         threads: (limits && random.chance(0.3)).then(|| (0..machines).map(|_| 1 + random.below(2) as u32).collect()),
         pin: (limits && random.chance(0.4))
             .then(|| (0..nodes).map(|_| random.chance(0.4).then(|| random.below(machines))).collect()),
     };
     let device = |id: usize| Device { id, name: format!("m{id}"), memory: None, batch_sizes: vec![1] };
-    let mut problem =
-        Problem::new("edge", (0..machines).map(device).collect(), vec![vec![Some(1.0); machines]; machines]);
+    let mut problem = Problem::new(
+        "edge",
+        (0..machines).map(device).collect(),
+        vec![vec![Some(BytesPerMicro(1.0)); machines]; machines],
+    );
     problem.nodes = (0..nodes)
         .map(|id| Node {
             id,
             name: None,
-            time: BTreeMap::from([(1, vec![Some(1.0); machines])]),
-            weight: 0.0,
-            input: 0.0,
-            output: Some(1.0),
-            scratch: 0.0,
+            time: BTreeMap::from([(1, vec![Some(Micros(1.0)); machines])]),
+            weight: Bytes::ZERO,
+            input: Bytes::ZERO,
+            output: Some(Bytes(1.0)),
+            scratch: Bytes::ZERO,
             pin: None,
             module: None,
         })
@@ -78,7 +82,7 @@ pub(crate) fn problem(traits: Traits, random: &mut Random) -> Problem {
     problem
 }
 
-/// The order in which nodes run: always the lowest number of those that wait for none.
+/// Returns the topological order, lowest number first.
 fn order(problem: &Problem) -> Vec<usize> {
     let edges = problem.edges.as_ref().expect("edges");
     let mut order: Vec<usize> = Vec::new();
@@ -90,13 +94,13 @@ fn order(problem: &Problem) -> Vec<usize> {
     order
 }
 
-/// How often the machine changes.
+/// Returns the number of changes of the machine.
 pub(crate) fn split_points(problem: &Problem, place: &[usize]) -> usize {
     order(problem).windows(2).filter(|two| place[two[0]] != place[two[1]]).count()
 }
 
-/// What a placement takes, by the definition: eq. (3) and (5). None where it may not be.
-pub(crate) fn period(problem: &Problem, place: &[usize], splits: Option<u32>) -> Option<f64> {
+/// Returns the period of a placement by eqs. (3) and (5); `None` if it is not allowed.
+pub(crate) fn period(problem: &Problem, place: &[usize], splits: Option<u32>) -> Option<Micros> {
     let view = problem.edge.as_ref().expect("a view");
     let machines = view.rate.len();
     if splits.or(view.splits).is_some_and(|most| split_points(problem, place) > most as usize) {
@@ -116,18 +120,18 @@ pub(crate) fn period(problem: &Problem, place: &[usize], splits: Option<u32>) ->
             return None;
         }
     }
-    let mut slowest: f64 = 0.0;
+    let mut slowest = Micros::ZERO;
     for machine in 0..machines {
         let flops: f64 = (0..place.len()).filter(|node| place[*node] == machine).map(|node| view.flops[node]).sum();
-        slowest = slowest.max(flops / view.rate[machine]);
+        slowest = slowest.max(Micros(flops / view.rate[machine]));
         for other in (0..machines).filter(|other| *other != machine) {
-            let moved: Vec<f64> = (problem.edges.iter().flatten().zip(&view.edge_bytes))
+            let moved: Vec<Bytes> = (problem.edges.iter().flatten().zip(&view.edge_bytes))
                 .filter(|((from, to), _)| place[*from] == machine && place[*to] == other)
                 .map(|(_, bytes)| *bytes)
                 .collect();
             match view.bandwidth[machine][other] {
-                Some(0.0) if !moved.is_empty() => return None,
-                Some(bandwidth) if !moved.is_empty() => slowest = slowest.max(moved.iter().sum::<f64>() / bandwidth),
+                Some(BytesPerMicro::ZERO) if !moved.is_empty() => return None,
+                Some(bandwidth) if !moved.is_empty() => slowest = slowest.max(moved.iter().sum::<Bytes>() / bandwidth),
                 _ => {}
             }
         }
@@ -135,14 +139,14 @@ pub(crate) fn period(problem: &Problem, place: &[usize], splits: Option<u32>) ->
     Some(slowest)
 }
 
-/// Every placement.
+/// Enumerates all placements.
 pub(crate) fn placements(problem: &Problem) -> impl Iterator<Item = Vec<usize>> {
     let (nodes, machines) = (problem.nodes.len(), problem.edge.as_ref().expect("a view").rate.len());
     (0..machines.pow(nodes as u32))
         .map(move |code| (0..nodes).map(|node| code / machines.pow(node as u32) % machines).collect())
 }
 
-/// The least period of all placements.
-pub(crate) fn optimum(problem: &Problem, splits: Option<u32>) -> Option<f64> {
-    placements(problem).filter_map(|place| period(problem, &place, splits)).min_by(f64::total_cmp)
+/// Returns the least period of all placements.
+pub(crate) fn optimum(problem: &Problem, splits: Option<u32>) -> Option<Micros> {
+    placements(problem).filter_map(|place| period(problem, &place, splits)).min_by(Micros::total_cmp)
 }

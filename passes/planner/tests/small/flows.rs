@@ -1,37 +1,38 @@
-//! The best that can be done with buses that are shared: what flows may be interrupted by what goes before it. Nothing of the
-//! planner is used.
+//! Optimum with shared buses: flows are preemptible by priority. No code of the planner is used.
 
 use std::collections::BTreeMap;
 
-/// Where a step happens.
+use divi_planner::units::Micros;
+
+/// Resource of a step.
 pub(crate) enum On {
     Device(usize),
-    /// None where nothing else is on it.
+    /// `None` if nothing else uses it.
     Bus(Option<String>),
 }
 
-/// A launch, or something that flows.
+/// Launch, or flow.
 pub(crate) struct Step {
     pub(crate) on: On,
-    /// What passes before anything flows.
-    pub(crate) latency: f64,
-    pub(crate) time: f64,
-    /// Steps that have to be over.
+    /// Time before anything flows.
+    pub(crate) latency: Micros,
+    pub(crate) time: Micros,
+    /// Steps that have to end before.
     pub(crate) after: Vec<usize>,
 }
 
-/// The least time for all steps: every order of launches, and for the buses every order of who goes first.
-pub(crate) fn least_shared(steps: &[Step]) -> f64 {
+/// Returns the least makespan of all steps: all orders of launches, and all priorities of flows on the buses.
+pub(crate) fn least_shared(steps: &[Step]) -> Micros {
     let is_launch = |step: &usize| matches!(steps[*step].on, On::Device(_));
     let (launches, moves): (Vec<usize>, Vec<usize>) = (0..steps.len()).partition(is_launch);
     let named = |order: Vec<usize>, of: &[usize]| -> Vec<usize> { order.into_iter().map(|place| of[place]).collect() };
     let orders: Vec<Vec<usize>> =
         permutations(launches.len()).into_iter().map(|order| named(order, &launches)).collect();
     let priorities: Vec<Vec<usize>> = permutations(moves.len()).into_iter().map(|order| named(order, &moves)).collect();
-    let mut best = f64::INFINITY;
+    let mut best = Micros::INFINITY;
     for order in &orders {
         for priority in &priorities {
-            best = best.min(interrupted(steps, order, priority).unwrap_or(f64::INFINITY));
+            best = best.min(interrupted(steps, order, priority).unwrap_or(Micros::INFINITY));
         }
     }
     best
@@ -49,25 +50,25 @@ pub(crate) fn permutations(count: usize) -> Vec<Vec<usize>> {
     all
 }
 
-/// From event to event: of what can flow on a bus, the first by priority has it. None where the order is none.
-fn interrupted(steps: &[Step], order: &[usize], priority: &[usize]) -> Option<f64> {
-    let mut ends: Vec<Option<f64>> = vec![None; steps.len()];
-    let mut left: Vec<f64> = steps.iter().map(|step| step.time).collect();
-    let mut flows_from: Vec<Option<f64>> = vec![None; steps.len()];
+/// Simulates from event to event: the ready flow of highest priority has the bus. Returns `None` for an infeasible order.
+fn interrupted(steps: &[Step], order: &[usize], priority: &[usize]) -> Option<Micros> {
+    let mut ends: Vec<Option<Micros>> = vec![None; steps.len()];
+    let mut left: Vec<Micros> = steps.iter().map(|step| step.time).collect();
+    let mut flows_from: Vec<Option<Micros>> = vec![None; steps.len()];
     let mut queue: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for &launch in order.iter().rev() {
         if let On::Device(device) = steps[launch].on {
             queue.entry(device).or_default().push(launch);
         }
     }
-    let mut free: BTreeMap<usize, f64> = BTreeMap::new();
-    let mut now = 0.0;
+    let mut free: BTreeMap<usize, Micros> = BTreeMap::new();
+    let mut now = Micros::ZERO;
     loop {
-        // All that starts or is ready now.
+        // All steps that start or are ready now.
         let mut changed = true;
         while changed {
             changed = false;
-            let is_ready = |step: usize, ends: &[Option<f64>]| {
+            let is_ready = |step: usize, ends: &[Option<Micros>]| {
                 steps[step].after.iter().all(|other| ends[*other].is_some_and(|end| end <= now))
             };
             for (device, waiting) in &mut queue {
@@ -83,7 +84,10 @@ fn interrupted(steps: &[Step], order: &[usize], priority: &[usize]) -> Option<f6
                     flows_from[step] = Some(now + steps[step].latency);
                     changed = true;
                 }
-                if ends[step].is_none() && left[step] <= 1e-12 && flows_from[step].is_some_and(|from| from <= now) {
+                if ends[step].is_none()
+                    && left[step] <= Micros(1e-12)
+                    && flows_from[step].is_some_and(|from| from <= now)
+                {
                     ends[step] = Some(now);
                     changed = true;
                 }
@@ -92,12 +96,12 @@ fn interrupted(steps: &[Step], order: &[usize], priority: &[usize]) -> Option<f6
         if ends.iter().all(|end| end.is_some_and(|end| end <= now)) {
             return Some(now);
         }
-        // Who has which bus now.
+        // Flow that has each bus now.
         let mut has: Vec<&String> = Vec::new();
         let mut flowing = Vec::new();
         for &step in priority {
             let On::Bus(bus) = &steps[step].on else { continue };
-            let can_flow = left[step] > 1e-12 && flows_from[step].is_some_and(|from| from <= now);
+            let can_flow = left[step] > Micros(1e-12) && flows_from[step].is_some_and(|from| from <= now);
             if can_flow && bus.as_ref().is_none_or(|bus| !has.contains(&bus)) {
                 has.extend(bus);
                 flowing.push(step);
@@ -105,7 +109,7 @@ fn interrupted(steps: &[Step], order: &[usize], priority: &[usize]) -> Option<f6
         }
         let later = ends.iter().chain(&flows_from).flatten().copied().filter(|time| *time > now);
         let done = flowing.iter().map(|step| now + left[*step]);
-        let until = later.chain(done).fold(f64::INFINITY, f64::min);
+        let until = later.chain(done).fold(Micros::INFINITY, Micros::min);
         if until.is_infinite() {
             return None;
         }

@@ -1,4 +1,4 @@
-//! What tests on small problems share.
+//! Shared helpers of tests on small problems.
 
 pub(crate) mod brute_force;
 pub(crate) mod naive;

@@ -1,21 +1,22 @@
-//! Whether launches are a schedule, in the plainest words: one question after the other, nothing clever.
+//! Naive check of a schedule, one constraint after the other.
 
 use divi_planner::Problem;
 use divi_planner::plan::Batch;
+use divi_planner::units::{BytesPerMicro, Micros};
 
 pub(crate) fn is_schedule(problem: &Problem, batches: &[Batch]) -> bool {
-    let end = |batch: &Batch| -> Option<f64> {
+    let end = |batch: &Batch| -> Option<Micros> {
         let size = batch.inputs.len() as u32;
         let device = problem.devices.get(batch.device)?;
         let node = problem.nodes.get(batch.node)?;
         let allowed = device.batch_sizes.contains(&size) && node.pin.is_none_or(|pin| pin == batch.device);
         let time = node.time.get(&size)?[batch.device]?;
-        (allowed && batch.start >= 0.0).then_some(batch.start + time)
+        (allowed && batch.start >= Micros::ZERO).then_some(batch.start + time)
     };
     if batches.iter().any(|batch| end(batch).is_none()) {
         return false;
     }
-    // One launch of a node on a device, one of a node for an input, and one for each of both.
+    // One launch of a node on a device, one of a node for an input, and one for each pair.
     for (index, a) in batches.iter().enumerate() {
         let mut inputs = a.inputs.clone();
         inputs.sort_unstable();
@@ -28,7 +29,7 @@ pub(crate) fn is_schedule(problem: &Problem, batches: &[Batch]) -> bool {
             if a.node == b.node && (a.device == b.device || shared) {
                 return false;
             }
-            let (end_a, end_b) = (end(a).unwrap_or(0.0), end(b).unwrap_or(0.0));
+            let (end_a, end_b) = (end(a).unwrap_or_default(), end(b).unwrap_or_default());
             let first_is_a = (a.start, end_a) <= (b.start, end_b);
             let apart = if first_is_a { end_a <= b.start } else { end_b <= a.start };
             if a.device == b.device && !apart {
@@ -52,20 +53,22 @@ pub(crate) fn is_schedule(problem: &Problem, batches: &[Batch]) -> bool {
         }
     }
     let edges =
-        problem.edges.iter().flatten().map(|(from, to)| (*from, *to, problem.nodes[*from].output.unwrap_or(0.0)));
+        problem.edges.iter().flatten().map(|(from, to)| (*from, *to, problem.nodes[*from].output.unwrap_or_default()));
     let tensors = problem.tensors.iter().flatten().flat_map(|t| t.to.iter().map(|to| (t.from, *to, t.bytes)));
     for (from, to, bytes) in edges.chain(tensors) {
         for producer in batches.iter().filter(|batch| batch.node == from) {
             for reader in batches.iter().filter(|batch| batch.node == to) {
                 let count = producer.inputs.iter().filter(|input| reader.inputs.contains(input)).count();
-                let mut arrival = end(producer).unwrap_or(0.0);
+                let mut arrival = end(producer).unwrap_or_default();
                 if producer.device != reader.device {
                     let latency =
-                        problem.link_latency.as_ref().map_or(Some(0.0), |l| l[producer.device][reader.device]);
-                    let bandwidth = problem.bandwidth[producer.device][reader.device].unwrap_or(f64::INFINITY);
-                    // Without a link this is infinite, also for nothing.
-                    let moving = if bandwidth == 0.0 { f64::INFINITY } else { count as f64 * bytes / bandwidth };
-                    arrival += moving + latency.unwrap_or(0.0);
+                        problem.link_latency.as_ref().map_or(Some(Micros::ZERO), |l| l[producer.device][reader.device]);
+                    let bandwidth =
+                        problem.bandwidth[producer.device][reader.device].unwrap_or(BytesPerMicro::INFINITY);
+                    // Infinite without a link, also for zero bytes.
+                    let is_link = bandwidth > BytesPerMicro::ZERO;
+                    let moving = if is_link { count as f64 * bytes / bandwidth } else { Micros::INFINITY };
+                    arrival += moving + latency.unwrap_or_default();
                 }
                 if count > 0 && arrival > reader.start {
                     return false;

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use divi_planner::Problem;
 use divi_planner::problem::{Device, MemoryModel, Node, Tensor};
 use divi_planner::random::Random;
+use divi_planner::units::{Bytes, BytesPerMicro, Micros};
 
-/// How large, and for one input or several.
+/// Size of a problem, and its number of inputs.
 pub(crate) struct Size {
     pub(crate) nodes: usize,
     pub(crate) devices: usize,
@@ -20,7 +21,7 @@ pub(crate) fn problem(size: &Size, random: &mut Random) -> Problem {
     let mut problem = Problem::new("small", machines(devices, inputs, random), links(devices, random));
     problem.inputs = inputs;
     if random.chance(0.3) {
-        problem.link_latency = Some(matrix(devices, |random| Some(random.below(4) as f64), random));
+        problem.link_latency = Some(matrix(devices, |random| Some(Micros(random.below(4) as f64)), random));
     }
     problem.nodes = (0..nodes).map(|id| node(id, devices, inputs, random)).collect();
     wire(&mut problem, random);
@@ -43,20 +44,20 @@ fn machines(devices: usize, inputs: u32, random: &mut Random) -> Vec<Device> {
         .collect()
 }
 
-fn links(devices: usize, random: &mut Random) -> Vec<Vec<Option<f64>>> {
+fn links(devices: usize, random: &mut Random) -> Vec<Vec<Option<BytesPerMicro>>> {
     let missing = if random.chance(0.2) { 0.3 } else { 0.0 };
     let bandwidth = |random: &mut Random| {
-        if random.chance(missing) { Some(0.0) } else { Some([0.5, 1.0, 2.0, 8.0][random.below(4)]) }
+        Some(BytesPerMicro(if random.chance(missing) { 0.0 } else { [0.5, 1.0, 2.0, 8.0][random.below(4)] }))
     };
     matrix(devices, bandwidth, random)
 }
 
-fn matrix(
+fn matrix<T>(
     devices: usize,
-    mut entry: impl FnMut(&mut Random) -> Option<f64>,
+    mut entry: impl FnMut(&mut Random) -> Option<T>,
     random: &mut Random,
-) -> Vec<Vec<Option<f64>>> {
-    let row = |from: usize, random: &mut Random, entry: &mut dyn FnMut(&mut Random) -> Option<f64>| {
+) -> Vec<Vec<Option<T>>> {
+    let row = |from: usize, random: &mut Random, entry: &mut dyn FnMut(&mut Random) -> Option<T>| {
         (0..devices).map(|to| if from == to { None } else { entry(random) }).collect()
     };
     (0..devices).map(|from| row(from, random, &mut entry)).collect()
@@ -65,27 +66,27 @@ fn matrix(
 fn node(id: usize, devices: usize, inputs: u32, random: &mut Random) -> Node {
     let one: Vec<Option<f64>> = (0..devices).map(|_| (!random.chance(0.1)).then(|| random.below(20) as f64)).collect();
     let fixed: Vec<f64> = (0..devices).map(|_| random.unit()).collect();
-    let batch = |size: u32| -> Vec<Option<f64>> {
+    let batch = |size: u32| -> Vec<Option<Micros>> {
         let grown = |(time, fixed): (&Option<f64>, &f64)| {
-            time.map(|time| (time * (fixed + (1.0 - fixed) * f64::from(size))).round())
+            time.map(|time| Micros((time * (fixed + (1.0 - fixed) * f64::from(size))).round()))
         };
         one.iter().zip(&fixed).map(grown).collect()
     };
-    let time: BTreeMap<u32, Vec<Option<f64>>> = (1..=inputs).map(|size| (size, batch(size))).collect();
+    let time: BTreeMap<u32, Vec<Option<Micros>>> = (1..=inputs).map(|size| (size, batch(size))).collect();
     Node {
         id,
         name: random.chance(0.5).then(|| format!("task{id}")),
         time,
-        weight: random.below(10) as f64,
-        input: random.below(10) as f64,
-        output: Some(random.below(12) as f64),
-        scratch: random.below(3) as f64,
+        weight: Bytes(random.below(10) as f64),
+        input: Bytes(random.below(10) as f64),
+        output: Some(Bytes(random.below(12) as f64)),
+        scratch: Bytes(random.below(3) as f64),
         pin: random.chance(0.1).then(|| random.below(devices)),
         module: None,
     }
 }
 
-/// Edges or tensors from lower to higher numbers, then all numbers mixed up.
+/// Adds edges or tensors from lower to higher numbers, then shuffles the numbers.
 fn wire(problem: &mut Problem, random: &mut Random) {
     let count = problem.nodes.len();
     let mut place: Vec<usize> = (0..count).collect();
@@ -95,7 +96,7 @@ fn wire(problem: &mut Problem, random: &mut Random) {
         for from in 0..count {
             for _ in 0..random.below(3) {
                 let to = (from + 1..count).filter(|_| random.chance(0.5)).map(|to| place[to]).collect();
-                tensors.push(Tensor { from: place[from], bytes: random.below(12) as f64, to });
+                tensors.push(Tensor { from: place[from], bytes: Bytes(random.below(12) as f64), to });
             }
         }
         problem.tensors = Some(tensors);
@@ -117,16 +118,16 @@ fn wire(problem: &mut Problem, random: &mut Random) {
     problem.edges = Some(edges);
 }
 
-/// Memory that some placements exceed.
+/// Sets memories that some placements exceed.
 fn limit_memory(problem: &mut Problem, random: &mut Random) {
     if random.chance(0.5) {
         problem.memory_model = MemoryModel::Liveness;
     }
     let inputs = f64::from(problem.inputs);
-    let all: f64 = problem.nodes.iter().map(|node| node.weight + (node.input + 12.0) * inputs).sum();
+    let all: Bytes = problem.nodes.iter().map(|node| node.weight + (node.input + Bytes(12.0)) * inputs).sum();
     for device in &mut problem.devices {
         if random.chance(0.6) {
-            device.memory = Some((all * random.unit()).round());
+            device.memory = Some(Bytes((all.0 * random.unit()).round()));
         }
     }
 }

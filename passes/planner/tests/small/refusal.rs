@@ -1,14 +1,14 @@
-//! Plans that must not be accepted.
+//! Rejected plans.
 
 use divi_planner::{Plan, Problem, Terms, verify_under};
 
-/// The verifier refuses a plan under the problem's own terms, and says so.
+/// Asserts that the verifier rejects a plan under the problem's own terms, with a message.
 #[track_caller]
 pub(crate) fn refuses(problem: &Problem, plan: &Plan, expected: &str) {
     refuses_under(problem, plan, &Terms::default(), expected);
 }
 
-/// The verifier refuses a plan under other terms than the problem's, and says so.
+/// Asserts that the verifier rejects a plan under other terms than the problem's, with a message.
 #[track_caller]
 pub(crate) fn refuses_under(problem: &Problem, plan: &Plan, terms: &Terms, expected: &str) {
     match verify_under(problem, plan, terms) {

@@ -1,11 +1,11 @@
-// Lanes and the bars on them: what lies in view is found by bisection, and what is too small to be seen is not drawn.
+// Lanes and their bars: the visible range is found by bisection; bars too small to be visible are skipped.
 'use strict';
 
 const DEVICE_HEIGHT = 40;
 const ROW_HEIGHT = 9;
 const MOST_LINK_HEIGHT = 76;
 
-/** A lane: bars in rows, each row's one after the other. */
+/** A lane: rows of bars; the bars of a row do not overlap. */
 class Lane {
   constructor(name, kind, rows, height) {
     Object.assign(this, {name, kind, height, rows: Array.from({length: Math.max(rows, 1)}, () => [])});
@@ -19,7 +19,7 @@ class Lane {
     for (const row of this.rows) row.sort((a, b) => a.start - b.start || a.end - b.end);
   }
 
-  /** The first bar of a row that ends after a time. */
+  /** Returns the index of the first bar of a row that ends at or after a time. */
   static first(row, time) {
     let [low, high] = [0, row.length];
     while (low < high) {
@@ -30,7 +30,7 @@ class Lane {
     return low;
   }
 
-  /** The bar at a place, or the closest within a few pixels: some are narrower than a pixel. */
+  /** Returns the bar at a position, or the closest within a few pixels: some are narrower than a pixel. */
   at(view, x, y) {
     const index = Math.floor((y - 2) / ((this.height - 4) / this.rows.length));
     const row = this.rows[Math.min(Math.max(index, 0), this.rows.length - 1)];
@@ -67,7 +67,7 @@ class Lane {
       if (bar.start > view.until) break;
       const left = Math.max(view.x(bar.start), -2);
       const right = Math.min(view.x(bar.end), width + 2);
-      // Many bars on one pixel look like one.
+      // Several bars within one pixel are drawn as one.
       if (right - left < 1 && right < drawn && selection.task === null && !selection.found) continue;
       const wide = Math.max(right - left - (right - left > 3 ? 1 : 0), 1);
       drawn = left + wide;
@@ -91,7 +91,7 @@ class Lane {
   }
 }
 
-/** Every lane: devices, then links. */
+/** Builds all lanes: devices, then links. */
 function allLanes() {
   const lanes = [];
   for (const device of data.devices) {
@@ -118,7 +118,7 @@ function allLanes() {
 }
 
 function when(start, end) {
-  return [['start', micros(start)], ['end', micros(end)], ['takes', micros(end - start)]];
+  return [['start', micros(start)], ['end', micros(end)], ['duration', micros(end - start)]];
 }
 
 function addLaunches(lanes) {
@@ -139,10 +139,10 @@ function addLaunches(lanes) {
 
 function addHandovers(lanes) {
   const {way, task, device, row, start, end, bytes: size} = data.handovers;
-  const words = {in: 'comes in', out: 'goes out', spill: 'does not fit into memory'};
+  const words = {in: 'received', out: 'sent', spill: 'exceeds memory'};
   task.forEach((of, index) => {
     const facts = () => [
-      ['what', words[way[index]]], ['stage of', data.devices[device[index]].name], ['bytes', bytes(size[index])],
+      ['direction', words[way[index]]], ['stage of', data.devices[device[index]].name], ['bytes', bytes(size[index])],
       ...when(start[index], end[index]),
     ];
     lanes[device[index]].add({
@@ -160,7 +160,7 @@ function addTransfers(lanes) {
     const [from, to] = [data.devices[all.from[index]], data.devices[all.to[index]]];
     const [start, end] = [all.start[index], all.end[index]];
     const facts = () => [
-      ...(all.weights[index] ? [['what', 'weights']] : []),
+      ...(all.weights[index] ? [['contents', 'weights']] : []),
       ['from', from.name], ['to', to.name], ['link', data.links[all.link[index]].name],
       ['bytes', bytes(all.bytes[index])],
       ...(data.inputs > 1 ? [['inputs', number(all.inputs[index], 0)]] : []), ...when(start, end),

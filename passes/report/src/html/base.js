@@ -1,4 +1,4 @@
-// What every part of the page uses: the data, numbers as text, colours, the tooltip, and what is selected.
+// Shared by all scripts of the page: data, number formatting, colors, tooltip, selection.
 'use strict';
 
 const data = JSON.parse(document.getElementById('data').textContent);
@@ -7,7 +7,7 @@ function byId(id) {
   return document.getElementById(id);
 }
 
-/** An element with attributes and children; strings become text, so nothing in a name is read as markup. */
+/** Creates an element with attributes and children; strings become text nodes, so that names are never parsed as markup. */
 function element(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
@@ -24,7 +24,7 @@ function drawing(tag, attributes = {}, ...children) {
 
 // --- Numbers ---
 
-/** So many digits behind the point, thousands apart. */
+/** Formats a number with a fixed number of decimals and thousands separators. */
 function number(value, digits = 1) {
   return value.toLocaleString('en', {minimumFractionDigits: digits, maximumFractionDigits: digits});
 }
@@ -47,7 +47,7 @@ function bytes(size) {
   return `${number(size, unit > 0 || size % 1 ? 2 : 0)} ${units[unit]}`;
 }
 
-/** As short as three digits allow. */
+/** Formats a size with at most three digits. */
 function shortBytes(size) {
   const units = ['B', 'K', 'M', 'G', 'T'];
   let unit = 0;
@@ -67,7 +67,7 @@ function counted(count, what) {
   return `${number(count, 0)} ${what}${count === 1 ? '' : 's'}`;
 }
 
-/** The least and the most of many numbers: of more than a call may have arguments. */
+/** Minimum and maximum of an array; Math.min(...values) would exceed the limit on call arguments. */
 function least(values) {
   return values.reduce((a, b) => Math.min(a, b), Infinity);
 }
@@ -76,18 +76,18 @@ function most(values) {
   return values.reduce((a, b) => Math.max(a, b), -Infinity);
 }
 
-/** A step of 1, 2 or 5 times a power of ten that cuts a length into at most so many pieces. */
+/** Returns a step of 1, 2 or 5 times a power of ten that divides a length into at most `pieces` pieces. */
 function niceStep(length, pieces) {
   const rough = length / Math.max(pieces, 1);
   const power = 10 ** Math.floor(Math.log10(rough));
   return [1, 2, 5, 10].map((digit) => digit * power).find((step) => step >= rough * 0.999);
 }
 
-// --- Colours ---
+// --- Colors ---
 
 const probe = document.body.appendChild(element('span', {hidden: ''}));
 
-/** What a colour of the style sheet is in the theme that is shown. */
+/** Resolves a color variable of the style sheet in the current theme. */
 function themed(name) {
   probe.style.color = `var(--${name})`;
   return getComputedStyle(probe).color;
@@ -102,12 +102,12 @@ function readColours() {
 
 readColours();
 
-// --- Drawing again ---
+// --- Repainting ---
 
 const painters = [];
 let waiting = false;
 
-/** Paints everything again, once for however many reasons there are until then. */
+/** Schedules one repaint for the next animation frame. */
 function repaint() {
   if (waiting) return;
   waiting = true;
@@ -117,7 +117,7 @@ function repaint() {
   });
 }
 
-/** A canvas as many pixels wide as the screen has for it; gives back what to draw on, and its size. */
+/** Resizes a canvas to device pixels; returns its context and its size in CSS pixels. */
 function prepare(canvas, height = canvas.clientHeight) {
   const ratio = window.devicePixelRatio || 1;
   const width = canvas.clientWidth;
@@ -132,7 +132,7 @@ function prepare(canvas, height = canvas.clientHeight) {
   return {brush, width, height};
 }
 
-/** The end of a name, which tells tasks apart, as far as it fits. */
+/** Shortens a name to its end, which distinguishes tasks. */
 function shortened(brush, text, width) {
   if (width < 18) return '';
   if (text.length > 400) text = text.slice(-400);
@@ -167,7 +167,7 @@ byId('theme').addEventListener('click', () => {
 
 const tooltip = byId('tooltip');
 
-/** Shows a name, and pairs of what and how much, beside the mouse. */
+/** Shows a tooltip with a name and label/value pairs next to the pointer. */
 function showTip(event, name, facts) {
   const list = element('dl');
   for (const [what, value] of facts) list.append(element('dt', {}, what), element('dd', {}, value));
@@ -184,7 +184,7 @@ function hideTip() {
   tooltip.hidden = true;
 }
 
-/** What is said of a task wherever it is shown. */
+/** Returns the tooltip entries common to all views of a task. */
 function taskFacts(task) {
   const facts = [];
   if (data.tasks.kind[task]) facts.push(['kind', data.tasks.kind[task]]);
@@ -193,7 +193,7 @@ function taskFacts(task) {
 
 // --- Selection ---
 
-/** The task that was clicked on, its neighbours, and those whose names are searched for. */
+/** The selected task, its neighbors, and the tasks that match the search. */
 const selection = {task: null, related: new Set(), found: null};
 
 const neighbours = data.tasks.name.map(() => []);
@@ -208,7 +208,7 @@ function select(task) {
   repaint();
 }
 
-/** Whether a task stands back behind others. */
+/** Returns true if a task is dimmed. */
 function isDim(task) {
   if (selection.found) return !selection.found.has(task);
   return selection.task !== null && selection.task !== task && !selection.related.has(task);
@@ -226,7 +226,7 @@ byId('find').addEventListener('input', (event) => {
   repaint();
 });
 
-/** Dragging with the mouse or a finger: calls back with how far, and says whether a press was a click. */
+/** Adds dragging by pointer: `moved` gets the distance of each move, `clicked` is called for presses without a move. */
 function draggable(target, moved, clicked) {
   let last = null;
   let far = 0;

@@ -1,6 +1,7 @@
-//! What the page's scripts draw. Launches, transfers and edges are columns, not rows: there may be thousands of them.
+//! Data of the page's scripts. Launches, transfers and edges are stored as columns, since there may be thousands.
 
 use divi_planner::plan::{Limit, Schedule};
+use divi_planner::units::Micros;
 use serde_json::{Value, json};
 
 use crate::about::Found;
@@ -100,13 +101,13 @@ fn launches(report: &Report<'_>) -> Value {
     json!({
         "task": column(|launch| launch.task.into()),
         "device": column(|launch| launch.device.into()),
-        "start": column(|launch| launch.start.into()),
-        "end": column(|launch| launch.end.into()),
+        "start": column(|launch| launch.start.0.into()),
+        "end": column(|launch| launch.end.0.into()),
         "inputs": column(|launch| ranges(&launch.inputs).into()),
     })
 }
 
-/// `0–3, 7`: numbers that follow each other are a range.
+/// Formats sorted numbers as ranges: `0–3, 7`.
 fn ranges(inputs: &[u32]) -> String {
     let ranges: Vec<String> = inputs
         .chunk_by(|a, b| a + 1 == *b)
@@ -131,9 +132,9 @@ fn handovers(report: &Report<'_>) -> Value {
         "task": column(|handover| handover.task.into()),
         "device": column(|handover| handover.device.into()),
         "row": column(|handover| handover.row.into()),
-        "bytes": column(|handover| handover.bytes.into()),
-        "start": column(|handover| handover.start.into()),
-        "end": column(|handover| handover.end.into()),
+        "bytes": column(|handover| handover.bytes.0.into()),
+        "start": column(|handover| handover.start.0.into()),
+        "end": column(|handover| handover.end.0.into()),
     })
 }
 
@@ -148,13 +149,13 @@ fn transfers(report: &Report<'_>) -> Value {
         "link": column(|transfer| transfer.link.into()),
         "row": column(|transfer| transfer.row.into()),
         "inputs": column(|transfer| transfer.inputs.into()),
-        "bytes": column(|transfer| transfer.bytes.into()),
-        "start": column(|transfer| transfer.start.into()),
-        "end": column(|transfer| transfer.end.into()),
+        "bytes": column(|transfer| transfer.bytes.0.into()),
+        "start": column(|transfer| transfer.start.0.into()),
+        "end": column(|transfer| transfer.end.0.into()),
     })
 }
 
-/// Layers and rows to a hundredth: nobody sees more.
+/// Layout of the graph, rounded to hundredths of a layer or row.
 fn graph(report: &Report<'_>) -> Value {
     let layout = Layout::of(report.problem);
     let round = |row: &f64| (row * 100.0).round() / 100.0;
@@ -170,8 +171,8 @@ fn graph(report: &Report<'_>) -> Value {
     })
 }
 
-/// The search as it went. Its best bound is the certificate's: what was reported above that has not held, and what was proven
-/// without being reported comes last.
+/// Events of the search. Reported bounds above the certificate's bound were withdrawn and are dropped; if no reported bound
+/// attains the certificate's, it is appended as the last event.
 fn history(report: &Report<'_>) -> Vec<Value> {
     const ROUNDING: f64 = 1e-9;
     let (proven, by) = (report.plan.bound, &report.plan.bound_by);
@@ -187,9 +188,9 @@ fn history(report: &Report<'_>) -> Vec<Value> {
         Found::Plan(_) => None,
         Found::Bound(bound) => Some(bound),
     });
-    let is_reported = reported.fold(f64::NEG_INFINITY, f64::max) >= proven * (1.0 - ROUNDING);
+    let is_reported = reported.fold(Micros(f64::NEG_INFINITY), Micros::max) >= proven * (1.0 - ROUNDING);
     let end = report.history.iter().map(|event| event.seconds).fold(0.0, f64::max);
-    let last = (!is_reported && !report.history.is_empty() && proven > 0.0)
+    let last = (!is_reported && !report.history.is_empty() && proven > Micros::ZERO)
         .then(|| json!({"seconds": end, "part": by, "bound": proven}));
     report.history.iter().filter(holds).map(event).chain(last).collect()
 }

@@ -1,4 +1,4 @@
-// Where tasks and edges of the graph are: layers from left to right, in bands one below the other like lines of text.
+// Positions of tasks and edges of the graph: layers from left to right, wrapped into bands like lines of text.
 'use strict';
 
 const TASK = {across: 222, down: 44, width: 150, height: 30, stub: 30, apart: 34};
@@ -10,7 +10,7 @@ const folds = (() => {
   const members = Array.from({length: layers}, () => []);
   layer.forEach((of, task) => members[of].push(task));
 
-  /** The rows that each layer takes, with the edges that pass through it. */
+  /** Range of rows that each layer occupies, including the edges that pass through it. */
   const low = new Array(layers).fill(Infinity);
   const high = new Array(layers).fill(-Infinity);
   function takes(of, at) {
@@ -20,7 +20,7 @@ const folds = (() => {
   layer.forEach((of, task) => takes(of, row[task]));
   bends.forEach((way, edge) => way.forEach((at, index) => takes(layer[from[edge]] + 1 + index, at)));
 
-  /** Bands of so many layers each, and how large they are in all. */
+  /** Wraps the graph into bands of `per` layers; returns the bands and the total size. */
   function fold(per) {
     const bands = [];
     let top = 0;
@@ -35,7 +35,7 @@ const folds = (() => {
     return {bands, width: Math.max(wide, 1), height: Math.max(top - apart, height)};
   }
 
-  /** The fewest bands with which the graph is as large as it can be on a canvas, or large enough. */
+  /** Returns the wrapping with the fewest bands whose scale on the canvas is maximal, or at least 0.85. */
   function best(room) {
     const scale = (folded) => Math.min(room.width / folded.width, room.height / folded.height);
     let chosen = fold(Math.max(layers, 1));
@@ -46,7 +46,7 @@ const folds = (() => {
     return chosen;
   }
 
-  /** The graph on a canvas of that size: bands, places of tasks, ways of edges. */
+  /** Lays the graph out on a canvas of that size: bands, positions of tasks, paths of edges. */
   function lay(room) {
     const folded = best(room);
     const band = new Array(layers);
@@ -56,7 +56,7 @@ const folds = (() => {
     const left = layer.map(x);
     const top = layer.map((of, task) => y(of, row[task]));
 
-    /** An edge's ways: one, or where it goes on in another band, one in each band that it passes. */
+    /** Returns the paths of an edge: one for each band that it passes. */
     function ways(task, edge) {
       const target = to[edge];
       const stops = [[layer[task], left[task] + width, top[task] + height / 2]];
@@ -81,7 +81,7 @@ const folds = (() => {
       });
     }
 
-    /** The task at a place, if there is one. */
+    /** Returns the task at a position, or null. */
     function at(px, py) {
       const here = folded.bands.find((of) => py >= of.top && py <= of.bottom);
       const of = here ? here.first + Math.floor(px / across) : -1;

@@ -1,4 +1,4 @@
-// The graph: tasks in the colours of their devices; edges that cross devices stand out.
+// The graph: tasks in the colors of their devices, edges between devices highlighted.
 'use strict';
 
 const graph = (() => {
@@ -10,7 +10,7 @@ const graph = (() => {
   const view = {x: 0, y: 0, scale: 1};
   let laid = null;
 
-  /** Bytes that a task's results take to each device. */
+  /** Bytes of a task's results transferred to each device. */
   const moved = new Map();
   data.transfers.task.forEach((task, index) => {
     if (data.transfers.weights[index]) return;
@@ -41,7 +41,7 @@ const graph = (() => {
     repaint();
   }
 
-  /** Whether a way is in view. */
+  /** Returns true if a path is in view. */
   function isSeen(way, box) {
     return way.left <= box.right && way.right >= box.left && way.top <= box.bottom && way.bottom >= box.top;
   }
@@ -81,7 +81,7 @@ const graph = (() => {
     if (view.scale > 0.55) drawSizes(brush, box);
   }
 
-  /** How much moves along the edges that cross devices. */
+  /** Labels the edges between devices with the transferred bytes. */
   function drawSizes(brush, box) {
     brush.font = `11px ${FONT}`;
     brush.textAlign = 'center';
@@ -200,13 +200,13 @@ const graph = (() => {
     byId('graph-legend').append(element('span', {}, element('span', {class: 'swatch', style}), name));
   }
   for (const device of data.devices) legend(device.name, `background: ${device.colour}`);
-  if (crosses.some(Boolean)) legend('moves between devices', 'background: var(--warn); height: 4px');
+  if (crosses.some(Boolean)) legend('transfer between devices', 'background: var(--warn); height: 4px');
 
   fit();
   painters.push(paint);
   paint();
 
-  /** Where a task is on the canvas. */
+  /** Returns the position of a task on the canvas. */
   function place(task) {
     const [x, y] = [laid.left[task] + TASK.width / 2, laid.top[task] + TASK.height / 2];
     return [x * view.scale + view.x, y * view.scale + view.y];

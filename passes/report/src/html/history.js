@@ -1,4 +1,4 @@
-// What each part of the portfolio found and when: steps of the best plan and the best bound, and a list by part.
+// Results of each member of the portfolio over time: steps of the best plan and the best bound, and a table by member.
 'use strict';
 
 (() => {
@@ -16,14 +16,14 @@
   const best = least(plans.map((event) => event.plan));
   const last = Math.max(most(events.map((event) => event.seconds)), 1e-6);
 
-  // First plans may be far off; what matters is near the end.
+  // Early plans may be far off; the range covers values within a factor of two of the best plan.
   const values = [...plans.map((event) => event.plan), ...bounds.map((event) => event.bound)];
   const near = values.filter((value) => !plans.length || (value <= 2 * best && value >= 0.5 * best));
   let [low, high] = [least(near), most(near)];
   const margin = Math.max((high - low) * 0.08, high * 0.002, 1e-9);
   [low, high] = [Math.max(low - margin, 0), high + margin];
 
-  // Most happens in the first moments: time by its logarithm where it spans more than a factor of 50.
+  // Most events happen early: the time axis is logarithmic if it spans more than a factor of 50.
   const first = Math.max(Math.min(least(events.map((event) => event.seconds).filter((at) => at > 0)), last), 1e-4);
   const logarithmic = last / first > 50;
   const along = (seconds) => {
@@ -39,7 +39,7 @@
     return time >= 1 ? `${number(time, 2)} s` : `${number(1000 * time, 1)} ms`;
   }
 
-  /** Steps of the best so far. */
+  /** Draws the running best as steps. */
   function steps(found, key, better, colour) {
     let so = null;
     let path = '';

@@ -1,4 +1,4 @@
-// What the plan costs and what is proven about it; and what each device does and holds.
+// Objective value, bound and proof; time and memory of each device.
 'use strict';
 
 (() => {
@@ -12,7 +12,7 @@
   const tasks = data.tasks.name.length - data.tasks.port.length;
   const used = data.devices.filter((device) => device.tasks > 0).length;
   const moved = data.transfers.bytes.reduce((sum, size) => sum + size, 0);
-  // What solvers and sums leave over.
+  // Tolerance for rounding in solvers and sums.
   const closed = data.gap <= 1e-6;
 
   function tile(value, words, badge) {
@@ -20,7 +20,7 @@
     return element('div', {class: 'tile'}, element('b', {}, value), element('span', {}, words), ...more);
   }
 
-  // A solver's word proves nothing.
+  // A bound that only the solver reports proves nothing.
   const verified = data.proof !== 'solver';
   const optimal = closed && verified && data.value > 0 ? element('span', {class: 'badge good'}, 'optimal') : null;
   const tiles = [
@@ -35,7 +35,7 @@
   const share = data.value > 0 ? Math.min(data.bound / data.value, 1) : 1;
   const open = element('div', {class: 'open', style: `width: max(${100 * (1 - share)}%, ${closed ? 0 : 2}px)`});
   const weaker = data.verifiedBound > 0 ? [', verified: ', element('b', {}, micros(data.verifiedBound))] : [];
-  const proof = verified ? [' proven: no plan takes less'] : [" by the solver's word, not verified", ...weaker];
+  const proof = verified ? [' proven: no plan takes less'] : [' reported by the solver, not verified', ...weaker];
   const words = element('div', {class: 'words'},
     element('span', {}, element('b', {}, micros(data.bound)), ...proof),
     element('span', {}, closed ? '' : 'gap ', element('b', {}, closed ? '' : micros(data.value - data.bound))),
@@ -58,7 +58,7 @@
     return made;
   }
 
-  /** What the device holds over time, as steps below a line at the most that it may. */
+  /** Draws the memory in use over time as steps, scaled to the peak. */
   function profile(device) {
     if (device.profile.length < 2 || data.end <= 0) return element('span', {class: 'note'}, '');
     const top = Math.max(device.peak, 1);
@@ -72,7 +72,7 @@
       const box = picture.getBoundingClientRect();
       const time = data.end * (event.clientX - box.left) / box.width;
       const step = device.profile.findLast(([at]) => at <= time) ?? device.profile[0];
-      showTip(event, device.name, [['at', micros(time)], ['holds', bytes(step[1])]]);
+      showTip(event, device.name, [['at', micros(time)], ['in use', bytes(step[1])]]);
     });
     picture.addEventListener('mouseleave', hideTip);
     return picture;

@@ -1,4 +1,4 @@
-// The schedule: a lane a device and a link, all at the same time scale.
+// The schedule: one lane per device and link, all on the same time scale.
 'use strict';
 
 const timeline = (() => {
@@ -8,7 +8,7 @@ const timeline = (() => {
   const timeUnit = element('div', {class: 'name'});
   const lanes = allLanes();
 
-  /** The part of time that is in view. */
+  /** Visible time range. */
   const view = {
     from: 0,
     until: whole * 1.01,
@@ -22,7 +22,7 @@ const timeline = (() => {
     time(x) {
       return this.from + x * this.perPixel;
     },
-    /** A round step between lines, and the first line in view. */
+    /** Returns a round step between grid lines and the number of the first line in view. */
     steps() {
       const step = niceStep(this.until - this.from, this.width / 110);
       return {step, first: Math.max(Math.ceil(this.from / step), 0)};
@@ -34,7 +34,7 @@ const timeline = (() => {
         brush.fillRect(Math.round(this.x(count * step)), 0, 1, height);
       }
     },
-    /** Where the plan ends and where it cannot end before. */
+    /** Marks the plan's value and its lower bound. */
     marks(brush, height) {
       brush.setLineDash([4, 3]);
       brush.lineWidth = 1.5;
@@ -144,31 +144,31 @@ const timeline = (() => {
     for (const lane of lanes) lane.draw(lane.canvas, view);
   }
 
-  /** Brings a stretch of time into view, with some around it. */
+  /** Zooms to a time interval, with a margin. */
   function show(start, end) {
     const around = Math.max(end - start, whole * 0.002) * 4;
     view.set(start - around, end + around);
   }
 
   const words = {
-    serial: 'steady state: what each stage takes for one input, in, work and out one after the other',
-    overlap: 'steady state: what each device and link takes for one input, all at the same time',
+    serial: 'steady state, time per input: each stage receives, computes and sends in sequence',
+    overlap: 'steady state, time per input: devices and links work in parallel',
   };
-  byId('schedule-note').textContent = words[data.cost] ?? 'wheel zooms, dragging moves, a click selects';
+  byId('schedule-note').textContent = words[data.cost] ?? 'wheel: zoom; drag: pan; click: select';
   byId('schedule-in').addEventListener('click', () => view.zoom(0.6, view.width / 2));
   byId('schedule-out').addEventListener('click', () => view.zoom(1 / 0.6, view.width / 2));
   byId('schedule-all').addEventListener('click', () => view.set(0, whole * 1.01));
   panel.addEventListener('keydown', (event) => {
-    const deeds = {
+    const actions = {
       ArrowLeft: () => view.pan(-80),
       ArrowRight: () => view.pan(80),
       '+': () => view.zoom(0.7, view.width / 2),
       '-': () => view.zoom(1 / 0.7, view.width / 2),
       Home: () => view.set(0, whole * 1.01),
     };
-    if (!deeds[event.key]) return;
+    if (!actions[event.key]) return;
     event.preventDefault();
-    deeds[event.key]();
+    actions[event.key]();
   });
   build();
   painters.push(paint);

@@ -1,4 +1,4 @@
-// The table of transfers: sorted and filtered here, and only the rows in view are in the document.
+// The table of transfers: sorted and filtered here; only the visible rows are in the document.
 'use strict';
 
 const transfers = (() => {
@@ -10,9 +10,9 @@ const transfers = (() => {
   const link = (index) => (all.link[index] === null ? '' : data.links[all.link[index]].name);
   const what = (index) => (all.weights[index] ? 'weights of ' : '') + data.tasks.name[all.task[index]];
 
-  const takes = (index) => all.end[index] - all.start[index];
+  const duration = (index) => all.end[index] - all.start[index];
 
-  /** A heading, what to sort by, what to show, whether it is a number, and its share of the width. */
+  /** Heading, sort key, displayed text, whether it is a number, and share of the width. */
   const columns = [
     ['Tensor of', what, what, false, 30],
     ['From', (index) => device(all.from[index]), (index) => device(all.from[index]), false, 10],
@@ -21,7 +21,7 @@ const transfers = (() => {
     ['Size', (index) => all.bytes[index], (index) => bytes(all.bytes[index]), true, 13],
     ['Start', (index) => all.start[index], (index) => micros(all.start[index]), true, 11],
     ['End', (index) => all.end[index], (index) => micros(all.end[index]), true, 11],
-    ['Takes', takes, (index) => micros(takes(index)), true, 11],
+    ['Duration', duration, (index) => micros(duration(index)), true, 11],
   ];
   if (data.inputs > 1) {
     columns.splice(4, 0, ['Inputs', (index) => all.inputs[index], (index) => number(all.inputs[index], 0), true, 9]);
@@ -64,7 +64,7 @@ const transfers = (() => {
     const sum = rows.reduce((total, index) => total + all.bytes[index], 0);
     const shown = rows.length === all.task.length ? '' : ` of ${number(all.task.length, 0)}`;
     byId('transfers-note').textContent = all.task.length
-      ? `${number(rows.length, 0)}${shown}, ${bytes(sum)}` : 'none: everything is computed where it is read';
+      ? `${number(rows.length, 0)}${shown}, ${bytes(sum)}` : 'none: every value is consumed on the device that produces it';
     panel.scrollTop = 0;
     fill();
   }
@@ -74,7 +74,7 @@ const transfers = (() => {
     return element('tr', {class: 'spacer', 'aria-hidden': 'true'}, cell);
   }
 
-  /** Puts the rows into the document that are in view, and some around them. */
+  /** Inserts the visible rows into the document, with a margin. */
   function fill() {
     const first = Math.max(Math.floor(panel.scrollTop / ROW) - MORE, 0);
     const last = Math.min(first + Math.ceil((panel.clientHeight || 420) / ROW) + 2 * MORE, rows.length);

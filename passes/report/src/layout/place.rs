@@ -1,14 +1,15 @@
-//! Rows of what is in layers whose orders are fixed.
+//! Rows of vertices in layers of fixed order.
 
 use super::Layers;
 
-/// How often all layers are moved towards their neighbours, there and back.
+/// Number of forward and backward rounds.
 const ROUNDS: usize = 6;
-/// What a bend takes of a row, and how much more it matters that it stands where its edge is straight.
+/// Height of a bend, in rows.
 const BEND: f64 = 0.3;
+/// Weight of a bend relative to a task: long edges should be straight.
 const STRAIGHT: f64 = 4.0;
 
-/// The row of each vertex: neighbours in a layer keep their distance, all else is as straight as can be.
+/// Returns the row of each vertex: vertices of a layer keep their minimal distance, edges are as straight as possible.
 pub(super) fn rows(layers: &Layers) -> Vec<f64> {
     let mut rows = vec![0.0; layers.before.len()];
     for members in &layers.members {
@@ -25,8 +26,8 @@ pub(super) fn rows(layers: &Layers) -> Vec<f64> {
     rows
 }
 
-/// Puts a layer where the squares of the distances to the middles of its neighbours are least (pool adjacent violators:
-/// without the distances to be kept, this is isotonic regression).
+/// Moves a layer to minimize the squared distances to its neighbors' barycenters (isotonic regression by pool adjacent
+/// violators, after subtraction of the minimal distances).
 fn settle(layers: &Layers, layer: usize, neighbours: &[Vec<usize>], rows: &mut [f64]) {
     struct Pool {
         sum: f64,

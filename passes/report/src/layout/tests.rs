@@ -1,12 +1,14 @@
+//! Tests of the graph layout.
 use std::collections::BTreeMap;
 
 use divi_papers::generate::{Rwnn, rwnn};
 use divi_planner::Problem;
 use divi_planner::problem::{Device, Node};
+use divi_planner::units::{Bytes, Micros};
 
 use super::Layout;
 
-/// Tasks that hand something to each other, on one device.
+/// Builds a graph of tasks on one device.
 fn graph(nodes: usize, edges: &[(usize, usize)]) -> Problem {
     let device = Device { id: 0, name: "cpu".to_owned(), memory: None, batch_sizes: vec![1] };
     let mut problem = Problem::new("graph", vec![device], vec![vec![None]]);
@@ -14,11 +16,11 @@ fn graph(nodes: usize, edges: &[(usize, usize)]) -> Problem {
         .map(|id| Node {
             id,
             name: None,
-            time: BTreeMap::from([(1, vec![Some(1.0)])]),
-            weight: 0.0,
-            input: 0.0,
-            output: Some(1.0),
-            scratch: 0.0,
+            time: BTreeMap::from([(1, vec![Some(Micros(1.0))])]),
+            weight: Bytes::ZERO,
+            input: Bytes::ZERO,
+            output: Some(Bytes(1.0)),
+            scratch: Bytes::ZERO,
             pin: None,
             module: None,
         })
@@ -37,7 +39,7 @@ fn a_chain_is_straight() {
 }
 
 #[test]
-fn a_long_edge_passes_beside_the_tasks_between() {
+fn a_long_edge_passes_beside_intermediate_tasks() {
     let layout = Layout::of(&graph(4, &[(0, 1), (1, 2), (2, 3), (0, 3)]));
     let long = layout.edges.iter().find(|edge| (edge.from, edge.to) == (0, 3)).unwrap();
     assert_eq!(long.bends.len(), 2);
@@ -47,26 +49,26 @@ fn a_long_edge_passes_beside_the_tasks_between() {
 }
 
 #[test]
-fn crossings_go_away() {
-    // Two chains whose tasks are numbered the other way round.
+fn crossings_are_removed() {
+    // Two chains whose tasks are numbered in opposite order.
     let layout = Layout::of(&graph(4, &[(0, 3), (1, 2)]));
     assert_eq!(layout.row[0] < layout.row[1], layout.row[3] < layout.row[2]);
 }
 
 #[test]
-fn inputs_stand_before_their_first_reader() {
+fn inputs_are_placed_before_their_first_consumer() {
     let layout = Layout::of(&graph(4, &[(0, 1), (1, 2), (3, 2)]));
     assert_eq!(layout.layer, [0, 1, 2, 1]);
 }
 
 #[test]
-fn nothing_to_draw_is_no_harm() {
+fn an_empty_graph_has_an_empty_layout() {
     let layout = Layout::of(&graph(0, &[]));
     assert_eq!((layout.layers, layout.height), (0, 0.0));
 }
 
 #[test]
-fn edges_lead_forwards_and_tasks_keep_apart() {
+fn edges_lead_forward_and_tasks_do_not_overlap() {
     for seed in 0..8 {
         let problem = rwnn(&Rwnn { nodes: 20, modules: 6, channels: 3, seed, ..Rwnn::default() }).unwrap();
         let layout = Layout::of(&problem);

@@ -1,12 +1,13 @@
-//! What runs where and when, with the times that the problem gives.
+//! Launches of a schedule, with the times of the problem.
 
 use divi_planner::Error;
 use divi_planner::plan::{Batch, Plan, Schedule};
 use divi_planner::problem::Problem;
+use divi_planner::units::Micros;
 
 use super::{Launch, wrong};
 
-/// The launches of a schedule for one input or for a queue, by start, device and task.
+/// Returns the launches of a schedule for one input or for a queue, sorted by start, device and task.
 pub(super) fn of(problem: &Problem, plan: &Plan) -> Result<Vec<Launch>, Error> {
     let nodes = problem.nodes.len();
     let mut launches = Vec::with_capacity(nodes);
@@ -24,7 +25,7 @@ pub(super) fn of(problem: &Problem, plan: &Plan) -> Result<Vec<Launch>, Error> {
         Schedule::Batch { batches, .. } => {
             for (index, batch) in batches.iter().enumerate() {
                 if batch.node >= nodes {
-                    let message = format!("there is no node {}; there are {nodes}", batch.node);
+                    let message = format!("unknown node {}; the problem has {nodes} nodes", batch.node);
                     return Err(wrong(format!("batches[{index}]"), message));
                 }
                 launches.push(launch(problem, batch)?);
@@ -45,11 +46,11 @@ pub(super) fn of(problem: &Problem, plan: &Plan) -> Result<Vec<Launch>, Error> {
 fn launch(problem: &Problem, batch: &Batch) -> Result<Launch, Error> {
     let label = || problem.node_label(batch.node);
     if batch.device >= problem.devices.len() {
-        let message = format!("runs on device {}, but there are {}", batch.device, problem.devices.len());
+        let message = format!("runs on device {}, but there are only {}", batch.device, problem.devices.len());
         return Err(wrong(label(), message));
     }
     let device = problem.device_label(batch.device);
-    if !batch.start.is_finite() || batch.start < 0.0 {
+    if !batch.start.is_finite() || batch.start < Micros::ZERO {
         return Err(wrong(label(), format!("starts at {} on {device}", batch.start)));
     }
     let mut inputs = batch.inputs.clone();

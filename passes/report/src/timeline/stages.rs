@@ -1,9 +1,9 @@
-//! Pipelines as they are planned: blocks on a problem's devices, on equal devices, or places in a network.
+//! Pipelines of all kinds: blocks on a problem's devices, on homogeneous devices, or placements in an edge network.
 
 use divi_planner::Error;
 use divi_planner::plan::{Plan, Schedule, Stages};
 use divi_planner::problem::{EdgeNetwork, Pipeline, Problem, Tensor};
-use divi_planner::units::{Bytes, Micros};
+use divi_planner::units::{Bytes, BytesPerMicro, Micros};
 
 use super::lives::{Life, most, profile};
 use super::memory::everything;
@@ -11,7 +11,7 @@ use super::steady::{Links, View};
 use super::{Launch, Memory, StageCost, Timeline, moving, no_link, ports, wrong};
 use crate::order::{edges, topological};
 
-/// The steady state of a pipeline.
+/// Computes the steady state of a pipeline.
 pub(super) fn timeline(problem: &Problem, plan: &Plan) -> Result<Timeline, Error> {
     let view = match &plan.schedule {
         Schedule::Pipeline { block, k, stages, .. } => {
@@ -37,16 +37,16 @@ fn cost(plan: &Plan) -> Result<StageCost, Error> {
     match plan.pipeline_cost.as_deref() {
         None | Some("serial") => Ok(StageCost::Serial),
         Some("overlap") => Ok(StageCost::Overlap),
-        Some(other) => Err(wrong("pipeline_cost", format!("is {other}; there are serial and overlap"))),
+        Some(other) => Err(wrong("pipeline_cost", format!("unknown cost model '{other}'; expected serial or overlap"))),
     }
 }
 
-/// Blocks in the order in which values flow through them.
+/// Blocks of a pipeline in topological order.
 struct Blocks<'a> {
     of_node: &'a [usize],
-    /// The place of each block in that order.
+    /// Position of each block in that order.
     place: Vec<usize>,
-    /// Every node: block by block, each block's in the order in which it runs them.
+    /// All nodes: block by block, in the execution order of each block.
     order: Vec<usize>,
 }
 
@@ -57,14 +57,14 @@ impl<'a> Blocks<'a> {
             return Err(wrong("block", format!("has {} entries, but there are {nodes} nodes", block.len())));
         }
         if let Some(node) = block.iter().position(|of| *of >= k) {
-            let message = format!("is in block {}, but there are {k}, from 0 on", block[node]);
+            let message = format!("is in block {}, but there are only {k} blocks", block[node]);
             return Err(wrong(problem.node_label(node), message));
         }
         let edges = edges(problem);
         let between = edges.iter().map(|(from, to)| (block[*from], block[*to])).filter(|(from, to)| from != to);
         let flow = topological(k, between);
         if flow.len() < k {
-            return Err(wrong("block", "blocks wait for each other in a circle"));
+            return Err(wrong("block", "blocks form a cycle"));
         }
         let mut place = vec![0; k];
         flow.iter().enumerate().for_each(|(at, of)| place[*of] = at);
@@ -74,7 +74,7 @@ impl<'a> Blocks<'a> {
                 let mut sorted = order.clone();
                 sorted.sort_unstable();
                 if !sorted.into_iter().eq(0..nodes) {
-                    return Err(wrong("order", format!("does not name each of the {nodes} nodes once")));
+                    return Err(wrong("order", format!("does not contain each of the {nodes} nodes exactly once")));
                 }
                 order
             }
@@ -88,7 +88,7 @@ impl<'a> Blocks<'a> {
     }
 }
 
-/// Blocks on devices that differ. Several inputs are under way at once, so a device holds all that its tasks touch.
+/// Blocks on the problem's devices. Several inputs are in flight, so a device holds all tensors that its tasks access.
 fn on_devices(problem: &Problem, blocks: &Blocks<'_>, devices: &[usize], cost: StageCost) -> Result<View, Error> {
     if devices.len() != blocks.place.len() {
         let message = format!("has {} entries, but there are {} blocks", devices.len(), blocks.place.len());
@@ -98,12 +98,12 @@ fn on_devices(problem: &Problem, blocks: &Blocks<'_>, devices: &[usize], cost: S
     check_devices(problem, &place)?;
     let work = |(node, on): (usize, &usize)| {
         problem.nodes[node].time.get(&1).and_then(|times| times[*on]).ok_or_else(|| {
-            let message = format!("is on {}, which does not run one input of it", problem.device_label(*on));
+            let message = format!("is on {}, which does not support it for one input", problem.device_label(*on));
             wrong(problem.node_label(node), message)
         })
     };
     let work: Vec<Micros> = place.iter().enumerate().map(work).collect::<Result<_, _>>()?;
-    // A model's inputs and outputs are no stage.
+    // Model inputs and outputs are not stages.
     let ports = ports(problem);
     let mut works: Vec<usize> =
         (0..place.len()).filter(|node| !ports[*node]).map(|node| blocks.of_node[node]).collect();
@@ -122,7 +122,7 @@ fn on_devices(problem: &Problem, blocks: &Blocks<'_>, devices: &[usize], cost: S
     Ok(View { names, place, work, order: blocks.order.clone(), links, stages, memory, cost, ..View::default() })
 }
 
-/// MTPP's view: a block is a device, and all are equal.
+/// MTPP's view: one homogeneous device per block.
 fn on_equal_devices(problem: &Problem, view: &Pipeline, blocks: &Blocks<'_>, cost: StageCost) -> View {
     let k = blocks.place.len();
     let place: Vec<usize> = blocks.of_node.iter().map(|of| blocks.place[*of]).collect();
@@ -137,7 +137,7 @@ fn on_equal_devices(problem: &Problem, view: &Pipeline, blocks: &Blocks<'_>, cos
         let peak = weights + held(problem, &tensors, &tasks);
         let capacity = view.memory;
         memory.push(Memory { weights, peak, counted: peak, capacity, profile: Vec::new() });
-        spill.push(capacity.map_or(0.0, |capacity| (peak - capacity).max(0.0)));
+        spill.push(capacity.map_or(Bytes::ZERO, |capacity| (peak - capacity).max(Bytes::ZERO)));
     }
     View {
         names: (0..k).map(|stage| format!("stage {stage}")).collect(),
@@ -153,35 +153,38 @@ fn on_equal_devices(problem: &Problem, view: &Pipeline, blocks: &Blocks<'_>, cos
     }
 }
 
-/// The most that is alive while tasks run one after the other: a tensor from elsewhere from the start until it has been
-/// read, one made here until it has been read, or until the end where it is read elsewhere; scratch while its task runs.
+/// Returns the maximum of live bytes while tasks run in sequence. A tensor from another block is live from the start until
+/// its last use; one produced here until its last use, or until the end if another block uses it; scratch during its task.
 fn held(problem: &Problem, tensors: &[Tensor], tasks: &[usize]) -> Bytes {
+    // Each task counts as one microsecond.
+    let one = Micros(1.0);
     let mut step = vec![None; problem.nodes.len()];
-    tasks.iter().enumerate().for_each(|(at, task)| step[*task] = Some(at as f64));
+    tasks.iter().enumerate().for_each(|(at, task)| step[*task] = Some(Micros(at as f64)));
     let mut lives = Vec::new();
     for (at, task) in tasks.iter().enumerate() {
-        lives.push(Life { bytes: problem.nodes[*task].scratch, from: at as f64, until: at as f64 + 1.0 });
+        let from = Micros(at as f64);
+        lives.push(Life { bytes: problem.nodes[*task].scratch, from, until: from + one });
     }
     for tensor in tensors {
         let last = tensor
             .to
             .iter()
             .filter_map(|to| step[*to])
-            .fold(None, |last: Option<f64>, at| Some(last.map_or(at, |last| last.max(at))));
+            .fold(None, |last: Option<Micros>, at| Some(last.map_or(at, |last| last.max(at))));
         let life = match (step[tensor.from], last) {
             (Some(_), _) if tensor.to.iter().any(|to| step[*to].is_none()) => {
-                step[tensor.from].zip(Some(tasks.len() as f64))
+                step[tensor.from].zip(Some(Micros(tasks.len() as f64)))
             }
-            (Some(made), last) => Some((made, last.unwrap_or(made).max(made) + 1.0)),
-            (None, Some(last)) => Some((0.0, last + 1.0)),
+            (Some(made), last) => Some((made, last.unwrap_or(made).max(made) + one)),
+            (None, Some(last)) => Some((Micros::ZERO, last + one)),
             (None, None) => None,
         };
         lives.extend(life.map(|(from, until)| Life { bytes: tensor.bytes, from, until }));
     }
-    most(&profile(&lives, 0.0))
+    most(&profile(&lives, Micros::ZERO))
 }
 
-/// Places in a network of machines: devices and links work at the same time.
+/// Placement in an edge network: devices and links work in parallel.
 fn in_network(problem: &Problem, place: &[usize]) -> Result<View, Error> {
     let Some(view) = &problem.edge else {
         return Err(wrong("place", "the problem has no view of an edge network (edge)"));
@@ -191,12 +194,12 @@ fn in_network(problem: &Problem, place: &[usize]) -> Result<View, Error> {
         return Err(wrong("place", format!("has {} entries, but there are {nodes} nodes", place.len())));
     }
     check_devices(problem, place)?;
-    let work = place.iter().zip(&view.flops).map(|(on, flops)| flops / view.rate[*on]).collect();
-    // Each edge moves what is its own, whoever else reads the same.
+    let work = place.iter().zip(&view.flops).map(|(on, flops)| Micros(flops / view.rate[*on])).collect();
+    // Each edge transfers its own bytes, even if other consumers read the same value.
     let edges = problem.edges.iter().flatten().zip(&view.edge_bytes);
     let tensors: Vec<Tensor> =
         edges.map(|((from, to), bytes)| Tensor { from: *from, bytes: *bytes, to: vec![*to] }).collect();
-    // With edges, a node's number is that of its tensor.
+    // In a problem with edges, tensor numbers equal node numbers.
     let numbered = tensors.iter().map(|tensor| (tensor.from, tensor));
     let links = Links::between(numbered, place, |tensor, from, to| takes(problem, view, tensor, from, to))?;
     Ok(View {
@@ -214,8 +217,8 @@ fn in_network(problem: &Problem, place: &[usize]) -> Result<View, Error> {
 
 fn takes(problem: &Problem, view: &EdgeNetwork, tensor: &Tensor, from: usize, to: usize) -> Result<Micros, Error> {
     match view.bandwidth[from][to] {
-        None => Ok(0.0),
-        Some(0.0) => Err(no_link(problem, tensor.from, from, to)),
+        None => Ok(Micros::ZERO),
+        Some(BytesPerMicro::ZERO) => Err(no_link(problem, tensor.from, from, to)),
         Some(bandwidth) => Ok(tensor.bytes / bandwidth),
     }
 }
@@ -223,17 +226,22 @@ fn takes(problem: &Problem, view: &EdgeNetwork, tensor: &Tensor, from: usize, to
 fn check_devices(problem: &Problem, place: &[usize]) -> Result<(), Error> {
     match place.iter().position(|on| *on >= problem.devices.len()) {
         Some(node) => {
-            let message = format!("is on device {}, but there are {}", place[node], problem.devices.len());
+            let message = format!("is on device {}, but there are only {}", place[node], problem.devices.len());
             Err(wrong(problem.node_label(node), message))
         }
         None => Ok(()),
     }
 }
 
-/// All that each device's tasks touch.
+/// Returns the memory usage of each device if it holds all tensors that its tasks access.
 fn touched(problem: &Problem, place: &[usize]) -> Vec<Memory> {
-    let once =
-        |(task, device): (usize, &usize)| Launch { task, device: *device, inputs: vec![0], start: 0.0, end: 0.0 };
+    let once = |(task, device): (usize, &usize)| Launch {
+        task,
+        device: *device,
+        inputs: vec![0],
+        start: Micros::ZERO,
+        end: Micros::ZERO,
+    };
     let launches: Vec<Launch> = place.iter().enumerate().map(once).collect();
     let mut memory: Vec<Memory> = everything(problem, &launches)
         .into_iter()

@@ -1,4 +1,4 @@
-//! The steady state of a pipeline, each stage from zero: what comes in, its work, what goes out.
+//! Steady state of a pipeline; each stage starts at zero with receiving, then computes, then sends.
 
 use divi_planner::Error;
 use divi_planner::problem::{Problem, Tensor};
@@ -7,30 +7,30 @@ use divi_planner::units::{Bytes, Micros};
 use super::transfers::sort;
 use super::{Handover, Launch, LinkUse, Memory, StageCost, Timeline, Transfer, Way, count, idle, rows};
 
-/// What sums of times differ by when they are added up in another order.
+/// Relative error of sums of times in different orders.
 const ROUNDING: f64 = 1e-9;
 
-/// A pipeline, whichever way it is described.
+/// A pipeline in the common form of all kinds.
 pub(super) struct View {
     pub(super) names: Vec<String>,
-    /// The device of each node.
+    /// Device of each node.
     pub(super) place: Vec<usize>,
-    /// What each node takes there.
+    /// Time of each node on its device.
     pub(super) work: Vec<Micros>,
-    /// Every node, in the order in which its device runs it.
+    /// All nodes, in the execution order of their devices.
     pub(super) order: Vec<usize>,
     pub(super) links: Links,
-    /// Devices are equal: there are no links, transfers are all the stages' own.
+    /// Devices are homogeneous: there are no links, and transfers count as time of the stages.
     pub(super) equal: bool,
-    /// What does not fit into each device, and what that takes; empty where everything has to.
+    /// Overflow of each device's memory and its time; empty if everything must fit.
     pub(super) spill: Vec<(Bytes, Micros)>,
-    /// Of each device.
+    /// Stages of each device.
     pub(super) stages: Vec<Vec<usize>>,
     pub(super) memory: Vec<Memory>,
     pub(super) cost: StageCost,
 }
 
-/// Tensors that move between devices.
+/// Tensors transferred between devices.
 #[derive(Default)]
 pub(super) struct Links(Vec<Moved>);
 
@@ -39,12 +39,12 @@ struct Moved {
     task: usize,
     from: usize,
     bytes: Bytes,
-    /// Each device that reads it, ascending, and how long it takes to get there.
+    /// Consuming devices, sorted, with the transfer time to each.
     to: Vec<(usize, Micros)>,
 }
 
 impl Links {
-    /// Tensors by number.
+    /// Collects the transferred tensors; `tensors` are pairs of number and tensor.
     pub(super) fn between<'a>(
         tensors: impl Iterator<Item = (usize, &'a Tensor)>,
         place: &[usize],
@@ -83,7 +83,7 @@ impl Default for View {
     }
 }
 
-/// Where the next thing on each device begins: in the first row work, in the second what overlaps with it.
+/// Next free time of each device: the first row has computation, the second has overlapping transfers.
 struct Lanes {
     free: [Vec<Micros>; 2],
     handovers: Vec<Handover>,
@@ -107,8 +107,9 @@ impl Lanes {
 impl View {
     pub(super) fn timeline(self, problem: &Problem) -> Timeline {
         let devices = self.names.len();
-        let mut lanes = Lanes { free: [vec![0.0; devices], vec![0.0; devices]], handovers: Vec::new() };
-        // On links of their own, transfers that overlap take none of a device's time.
+        let mut lanes =
+            Lanes { free: [vec![Micros::ZERO; devices], vec![Micros::ZERO; devices]], handovers: Vec::new() };
+        // With the overlap cost and separate links, transfers take no device time.
         let own = self.cost == StageCost::Serial || self.equal;
         let row = usize::from(self.cost == StageCost::Overlap);
         if own {
@@ -125,13 +126,13 @@ impl View {
             let (start, end) = lanes.take(device, 0, self.work[task]);
             launches.push(Launch { task, device, inputs: vec![0], start, end });
         }
-        for (device, (bytes, takes)) in self.spill.iter().enumerate().filter(|(_, spill)| spill.0 > 0.0) {
+        for (device, (bytes, takes)) in self.spill.iter().enumerate().filter(|(_, spill)| spill.0 > Bytes::ZERO) {
             let last = self.order.iter().rfind(|task| self.place[**task] == device);
             lanes.hand_over(Way::Spill, (last.copied().unwrap_or(0), *bytes), device, 0, *takes);
         }
         if own {
             for moved in &self.links.0 {
-                let longest = moved.to.iter().map(|(_, takes)| *takes).fold(0.0, f64::max);
+                let longest = moved.to.iter().map(|(_, takes)| *takes).fold(Micros::ZERO, Micros::max);
                 lanes.hand_over(Way::Out, (moved.task, moved.bytes), moved.from, row, longest);
             }
         }
@@ -140,9 +141,9 @@ impl View {
         self.finish(problem, lanes, launches, transfers, links, &pairs)
     }
 
-    /// A pair's transfers follow each other; between equal devices a transfer is when its receiver takes it in.
+    /// Transfers of a pair of devices run in sequence; between homogeneous devices a transfer runs when its receiver reads it.
     fn transfers(&self, devices: usize, handovers: &[Handover]) -> Vec<Transfer> {
-        let mut free = vec![0.0; devices * devices];
+        let mut free = vec![Micros::ZERO; devices * devices];
         let mut taken_in = handovers.iter();
         let mut transfers = Vec::new();
         for moved in &self.links.0 {
@@ -151,7 +152,7 @@ impl View {
                 let (start, end) = match taken_in.next().filter(|_| self.equal) {
                     Some(handover) => (handover.start, handover.end),
                     None => {
-                        let start: Micros = free[from * devices + to];
+                        let start = free[from * devices + to];
                         free[from * devices + to] += takes;
                         (start, start + takes)
                     }
@@ -164,11 +165,11 @@ impl View {
         transfers
     }
 
-    /// What each pair of devices moves takes, one after the other.
+    /// Returns the total transfer time of each pair of devices.
     fn pair_times(&self, devices: usize) -> Vec<Micros> {
-        let mut times = vec![0.0; devices * devices];
+        let mut times = vec![Micros::ZERO; devices * devices];
         for moved in &self.links.0 {
-            moved.to.iter().for_each(|(to, takes)| times[moved.from * devices + to] += takes);
+            moved.to.iter().for_each(|(to, takes)| times[moved.from * devices + to] += *takes);
         }
         times
     }
@@ -185,13 +186,13 @@ impl View {
         let devices = self.names.len();
         let lasts = |device: usize| lanes.free[0][device].max(lanes.free[1][device]);
         let ends = (0..devices).map(lasts).chain(transfers.iter().map(|transfer| transfer.end));
-        let end = ends.fold(0.0, f64::max);
+        let end = ends.fold(Micros::ZERO, Micros::max);
         let overlaps = self.cost == StageCost::Overlap && !self.equal;
-        let mut worst = (0..devices).map(lasts).fold(0.0, f64::max);
+        let mut worst = (0..devices).map(lasts).fold(Micros::ZERO, Micros::max);
         if overlaps {
-            worst = pairs.iter().copied().fold(worst, f64::max);
+            worst = pairs.iter().copied().fold(worst, Micros::max);
         }
-        let is_worst = |takes: Micros| takes > 0.0 && takes >= worst * (1.0 - ROUNDING);
+        let is_worst = |takes: Micros| takes > Micros::ZERO && takes >= worst * (1.0 - ROUNDING);
         let mut uses: Vec<_> = self.names.iter().map(|name| idle(name)).collect();
         count(problem, &launches, &mut uses);
         for (index, (device, (memory, stages))) in
@@ -199,9 +200,9 @@ impl View {
         {
             (device.memory, device.stages) = (memory, stages);
             device.busy = lanes.free[0][index];
-            device.idle = (end - device.busy).max(0.0);
+            device.idle = (end - device.busy).max(Micros::ZERO);
             device.bottleneck = is_worst(lasts(index));
-            device.rows = 1 + usize::from(lanes.free[1][index] > 0.0);
+            device.rows = 1 + usize::from(lanes.free[1][index] > Micros::ZERO);
         }
         for transfer in
             transfers.iter().filter(|transfer| overlaps && is_worst(pairs[transfer.from * devices + transfer.to]))

@@ -1,26 +1,27 @@
-//! What moves between devices, and when.
+//! Transfers between devices.
 
 use std::collections::BTreeMap;
 
 use divi_planner::Error;
 use divi_planner::plan::Plan;
 use divi_planner::problem::Problem;
+use divi_planner::units::Micros;
 
 use super::{Launch, Transfer, moving, no_link, wrong};
 
-/// A tensor moves once from each launch that computes it to each device where it is read, for those inputs that are; it
-/// starts when the launch ends, unless the plan says when.
+/// Returns the transfers: one from each launch of the producer to each device that consumes the tensor, for the inputs
+/// consumed there. A transfer starts when the launch ends, unless the plan states its times.
 pub(super) fn of(problem: &Problem, plan: &Plan, launches: &[Launch]) -> Result<Vec<Transfer>, Error> {
     let mut of_task: Vec<Vec<&Launch>> = vec![Vec::new(); problem.nodes.len()];
     for launch in launches {
         of_task[launch.task].push(launch);
     }
-    let stated: BTreeMap<(usize, usize, usize), (f64, f64)> =
+    let stated: BTreeMap<(usize, usize, usize), (Micros, Micros)> =
         plan.transfers.iter().map(|moved| ((moved.tensor, moved.from, moved.to), (moved.start, moved.end))).collect();
     let mut transfers = Vec::new();
     for (index, tensor) in problem.all_tensors().iter().enumerate() {
         for producer in &of_task[tensor.from] {
-            // By destination: which of the producer's inputs are read there.
+            // For each destination, the inputs of the producer that are consumed there.
             let mut read: BTreeMap<usize, Vec<bool>> = BTreeMap::new();
             let readers = tensor.to.iter().flat_map(|to| &of_task[*to]).filter(|to| to.device != producer.device);
             for reader in readers {
@@ -37,11 +38,16 @@ pub(super) fn of(problem: &Problem, plan: &Plan, launches: &[Launch]) -> Result<
                 let from = producer.device;
                 let bytes = tensor.bytes * inputs as f64;
                 let (start, end) = match stated.get(&(index, from, to)) {
-                    Some(&(start, end)) if start.is_finite() && end.is_finite() && 0.0 <= start && start <= end => {
+                    Some(&(start, end))
+                        if start.is_finite() && end.is_finite() && Micros::ZERO <= start && start <= end =>
+                    {
                         (start, end)
                     }
                     Some((start, end)) => {
-                        return Err(wrong("transfers", format!("tensor {index} moves from {start} to {end}")));
+                        return Err(wrong(
+                            "transfers",
+                            format!("invalid transfer of tensor {index}: {start} to {end} µs"),
+                        ));
                     }
                     None => {
                         let takes = moving(problem, from, to, bytes);
@@ -60,19 +66,20 @@ pub(super) fn of(problem: &Problem, plan: &Plan, launches: &[Launch]) -> Result<
     Ok(transfers)
 }
 
-/// Weights that move while the plan runs.
+/// Adds the copies of weights during the plan.
 fn copies(problem: &Problem, plan: &Plan, transfers: &mut Vec<Transfer>) -> Result<(), Error> {
     for copy in &plan.copies {
         let Some(node) = problem.nodes.get(copy.node) else {
-            let message = format!("there is no node {}; there are {}", copy.node, problem.nodes.len());
+            let message = format!("unknown node {}; the problem has {} nodes", copy.node, problem.nodes.len());
             return Err(wrong("copies", message));
         };
         let devices = problem.devices.len();
-        let times = copy.start.is_finite() && copy.end.is_finite() && 0.0 <= copy.start && copy.start <= copy.end;
+        let times =
+            copy.start.is_finite() && copy.end.is_finite() && Micros::ZERO <= copy.start && copy.start <= copy.end;
         let from = copy.via.or_else(|| problem.cold.as_ref().map(|cold| cold.host)).unwrap_or(0);
         if copy.to >= devices || from >= devices || !times {
             let (to, start, end) = (copy.to, copy.start, copy.end);
-            let message = format!("its weights move from device {from} to device {to}, from {start} to {end}");
+            let message = format!("invalid copy of its weights from device {from} to device {to}: {start} to {end} µs");
             return Err(wrong(problem.node_label(copy.node), message));
         }
         transfers.push(Transfer {

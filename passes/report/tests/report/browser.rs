@@ -1,4 +1,4 @@
-//! The page in a real browser: Chromium loads it, a script moves the mouse and writes down what it sees.
+//! Tests of the page in Chromium: a script moves the pointer and records the results.
 
 mod chromium;
 
@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use divi_papers::generate::{Rwnn, rwnn};
 use divi_planner::plan::{Bound, Plan, Proof, Schedule};
 use divi_planner::problem::Device;
+use divi_planner::units::Micros;
 use divi_planner::{Objective, Options, Problem, solve};
 use divi_report::{About, Event, Found, Report};
 use serde_json::{Value, json};
@@ -19,8 +20,8 @@ fn names(value: &Value) -> Vec<&str> {
     all.iter().map(|name| name.as_str().expect("a name")).collect()
 }
 
-/// Opens a report; every page must do this much.
-fn look(name: &str, report: &Report<'_>, script: &str) -> Value {
+/// Opens a report and checks what holds for every page.
+fn open(name: &str, report: &Report<'_>, script: &str) -> Value {
     let seen = visit(name, &report.html(), script);
     assert_eq!(seen["errors"], json!([]), "{name}");
     assert_eq!(seen["fetched"], 0, "{name} fetches something");
@@ -40,20 +41,20 @@ fn pages_for_every_kind_of_plan_load() {
     let alone = Device { id: 0, name: "cpu0".to_owned(), memory: None, batch_sizes: vec![1] };
     let mut single = Problem::new("one device", vec![alone], vec![vec![None]]);
     single.nodes = problem.nodes.clone();
-    single.nodes.iter_mut().for_each(|node| node.time = BTreeMap::from([(1, vec![Some(0.0)])]));
+    single.nodes.iter_mut().for_each(|node| node.time = BTreeMap::from([(1, vec![Some(Micros::ZERO)])]));
     single.edges = problem.edges.clone();
-    let zero = Schedule::Latency { device: vec![0; 6], start: vec![0.0; 6], makespan: 0.0 };
+    let zero = Schedule::Latency { device: vec![0; 6], start: vec![Micros::ZERO; 6], makespan: Micros::ZERO };
     let pages = [
         ("latency", &problem, hand::plan(&problem)),
         ("serial", &problem, hand::pipeline(&problem, "serial", 48.0)),
         ("overlap", &problem, hand::pipeline(&problem, "overlap", 26.0)),
         ("queue", &waiting, queue::plan(&waiting)),
         ("empty", &empty, shown::no_plan(&empty)),
-        ("single", &single, Plan::new(&single, "hand", zero, Bound::new(0.0, ""))),
+        ("single", &single, Plan::new(&single, "hand", zero, Bound::new(Micros::ZERO, ""))),
     ];
     for (name, problem, plan) in &pages {
-        let seen = look(name, &Report::new(problem, plan).unwrap(), "");
-        // Painted again when the window changes: that draws what the first time did.
+        let seen = open(name, &Report::new(problem, plan).unwrap(), "");
+        // Repainting after a resize draws the same picture.
         assert_eq!(seen["repainted"], true, "{name}");
     }
 }
@@ -64,24 +65,24 @@ fn only_a_verified_bound_is_called_optimal() {
     let script = "results.overview = document.getElementById('overview').textContent;";
     let mut plan = hand::plan(&problem);
     for proof in Proof::ALL {
-        let weaker = Bound::new(40.0, "load");
+        let weaker = Bound::new(Micros(40.0), "load");
         plan.prove(Bound::by(plan.value, "milp", proof).or(weaker));
-        let seen = look(proof.name(), &Report::new(&problem, &plan).unwrap(), script);
+        let seen = open(proof.name(), &Report::new(&problem, &plan).unwrap(), script);
         let text = seen["overview"].as_str().unwrap();
         let is_verified = proof != Proof::Solver;
         assert_eq!(text.contains("optimal") && text.contains("proven"), is_verified, "{text}");
-        assert_eq!(text.contains("by the solver's word, not verified, verified: 40.0 µs"), !is_verified, "{text}");
+        assert_eq!(text.contains("reported by the solver, not verified, verified: 40.0 µs"), !is_verified, "{text}");
     }
 }
 
 #[test]
-fn the_tooltip_names_what_is_under_the_mouse() {
+fn the_tooltip_describes_the_item_under_the_pointer() {
     let problem = hand::problem();
     let plan = hand::plan(&problem);
     let about =
         About { task_kinds: ["", "conv_bn", "relu", "mul", "add", ""].map(str::to_owned).to_vec(), ..About::default() };
     let report = Report::new(&problem, &plan).unwrap().about(about);
-    // The whole plan and a hundredth more are in view.
+    // The visible range is the whole plan plus one percent.
     let script = "
         const seen = (lane, time) => {
           const canvas = document.querySelector(`[data-lane=\"${lane}\"] canvas`);
@@ -100,11 +101,11 @@ fn the_tooltip_names_what_is_under_the_mouse() {
         results.graph = data.tasks.name.map((_, task) => inGraph(task).name);
         results.beside = (hover(document.getElementById('graph-canvas'), 1, 1), tip());
     ";
-    let seen = look("tooltip", &report, script);
+    let seen = open("tooltip", &report, script);
     let conv = json!({
         "name": "conv",
         "facts": {
-            "kind": "conv_bn", "device": "gpu0", "start": "12.0 µs", "end": "22.0 µs", "takes": "10.0 µs",
+            "kind": "conv_bn", "device": "gpu0", "start": "12.0 µs", "end": "22.0 µs", "duration": "10.0 µs",
             "result": "400 bytes", "weights": "4.88 KiB",
         },
     });
@@ -115,7 +116,7 @@ fn the_tooltip_names_what_is_under_the_mouse() {
         "name": "conv",
         "facts": {
             "from": "gpu0", "to": "cpu0", "link": "pcie.reverse", "bytes": "400 bytes", "start": "22.0 µs",
-            "end": "28.0 µs", "takes": "6.00 µs",
+            "end": "28.0 µs", "duration": "6.00 µs",
         },
     });
     assert_eq!(seen["moved"], moved);
@@ -124,7 +125,7 @@ fn the_tooltip_names_what_is_under_the_mouse() {
 }
 
 #[test]
-fn the_wheel_zooms_and_dragging_moves() {
+fn the_wheel_zooms_and_dragging_pans() {
     let problem = hand::problem();
     let plan = hand::plan(&problem);
     let script = "
@@ -153,7 +154,7 @@ fn the_wheel_zooms_and_dragging_moves() {
         document.getElementById('graph-in').click();
         results.graph = graph.view.scale / scale;
     ";
-    let seen = look("zoom", &Report::new(&problem, &plan).unwrap(), script);
+    let seen = open("zoom", &Report::new(&problem, &plan).unwrap(), script);
     let close = |a: &Value, b: &Value| (a.as_f64().unwrap() - b.as_f64().unwrap()).abs() < 1e-6;
     assert!(close(&seen["before"]["under"], &seen["after"]["under"]), "{seen}");
     assert!(seen["after"]["length"].as_f64().unwrap() < 0.6 * seen["before"]["length"].as_f64().unwrap());
@@ -191,7 +192,7 @@ fn transfers_are_sorted_and_filtered() {
         find.dispatchEvent(new Event('input'));
         results.found = document.getElementById('found').textContent;
     ";
-    let seen = look("table", &Report::new(&problem, &plan).unwrap(), script);
+    let seen = open("table", &Report::new(&problem, &plan).unwrap(), script);
     assert_eq!(names(&seen["byStart"]), ["in", "conv", "right", "add"]);
     assert_eq!(names(&seen["bySize"]), ["1,000 bytes", "400 bytes", "300 bytes", "100 bytes"]);
     assert_eq!(seen["sort"], "descending");
@@ -202,13 +203,13 @@ fn transfers_are_sorted_and_filtered() {
 }
 
 #[test]
-fn names_break_nothing() {
+fn names_are_escaped() {
     let (problem, about) = shown::nasty();
     let mut plan = hand::plan(&hand::problem());
     plan.names = None;
     let history = vec![
-        Event { seconds: 0.0, part: shown::NASTY[0].to_owned(), found: Found::Plan(61.0) },
-        Event { seconds: 2.0, part: shown::NASTY[5].to_owned(), found: Found::Bound(58.0) },
+        Event { seconds: 0.0, part: shown::NASTY[0].to_owned(), found: Found::Plan(Micros(61.0)) },
+        Event { seconds: 2.0, part: shown::NASTY[5].to_owned(), found: Found::Bound(Micros(58.0)) },
     ];
     let report = Report::new(&problem, &plan).unwrap().about(about).history(history);
     let script = "
@@ -221,7 +222,7 @@ fn names_break_nothing() {
         results.broken = window.broken ?? null;
         results.strangers = document.querySelectorAll('img').length;
     ";
-    let seen = look("nasty", &report, script);
+    let seen = open("nasty", &report, script);
     assert_eq!(names(&seen["names"]), shown::NASTY);
     assert_eq!(seen["title"], shown::NASTY[0]);
     assert_eq!(names(&seen["parts"]), [shown::NASTY[0], shown::NASTY[5]]);
@@ -234,10 +235,10 @@ fn the_search_is_shown() {
     let plan = hand::plan(&problem);
     let event = |seconds, part: &str, found| Event { seconds, part: part.to_owned(), found };
     let history = vec![
-        event(0.001, "single", Found::Plan(70.0)),
-        event(0.002, "load", Found::Bound(40.0)),
-        event(0.01, "heft", Found::Plan(61.0)),
-        event(1.5, "exact", Found::Bound(58.0)),
+        event(0.001, "single", Found::Plan(Micros(70.0))),
+        event(0.002, "load", Found::Bound(Micros(40.0))),
+        event(0.01, "heft", Found::Plan(Micros(61.0))),
+        event(1.5, "exact", Found::Bound(Micros(58.0))),
     ];
     let script = "
         results.shown = !document.getElementById('history-section').hidden;
@@ -246,14 +247,14 @@ fn the_search_is_shown() {
           .filter((row) => row.querySelector('.badge')).map((row) => row.dataset.part);
         results.cells = [...document.querySelector('[data-part=\"exact\"]').children].map((cell) => cell.textContent.trim());
     ";
-    let seen = look("history", &Report::new(&problem, &plan).unwrap().history(history), script);
+    let seen = open("history", &Report::new(&problem, &plan).unwrap().history(history), script);
     assert_eq!((&seen["shown"], &seen["dots"]), (&json!(true), &json!(4)));
     assert_eq!(names(&seen["best"]), ["heft"]);
     assert_eq!(names(&seen["cells"]), ["exact", "", "", "58.0 µs", "after 1.50 s"]);
 }
 
 #[test]
-fn five_thousand_tasks_are_no_burden() {
+fn five_thousand_tasks_are_displayed() {
     let problem = rwnn(&Rwnn { nodes: 50, modules: 100, channels: 3, ..Rwnn::default() }).unwrap();
     assert!(problem.nodes.len() >= 5000);
     let plan = solve(&problem, Objective::Latency, "heft", &Options::default()).unwrap();
@@ -270,7 +271,7 @@ fn five_thousand_tasks_are_no_burden() {
         const drawn = pixels.getContext('2d').getImageData(0, 0, pixels.width, pixels.height).data;
         results.ink = drawn.reduce((sum, value, index) => sum + (index % 4 === 3 && value > 0), 0) / (drawn.length / 4);
     ";
-    let seen = look("large", &report, script);
+    let seen = open("large", &report, script);
     assert_eq!(seen["hovered"][0], seen["hovered"][1]);
     assert!(seen["inDocument"].as_u64().unwrap() < 100, "only the rows in view are in the document");
     assert!(seen["ink"].as_f64().unwrap() > 0.05, "the graph is drawn");
@@ -285,7 +286,7 @@ fn light_and_dark_differ() {
         const press = () => (document.getElementById('theme').click(), looks());
         results.themes = [looks(), press(), press(), press()];
     ";
-    let seen = look("themes", &Report::new(&problem, &plan).unwrap(), script);
+    let seen = open("themes", &Report::new(&problem, &plan).unwrap(), script);
     let themes: Vec<&str> = seen["themes"].as_array().unwrap().iter().map(|theme| theme[0].as_str().unwrap()).collect();
     assert_eq!(themes, ["system", "light", "dark", "system"]);
     assert_eq!(seen["themes"][1][1], "rgb(255, 255, 255)");

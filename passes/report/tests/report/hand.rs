@@ -1,10 +1,11 @@
-//! A problem small enough to count by hand, and plans for it.
+//! A problem small enough to verify by hand, and plans for it.
 
 use divi_planner::plan::{Bound, Plan, Schedule, Stages};
+use divi_planner::units::Micros;
 use divi_planner::{Problem, Terms, verify, verify_under};
 
-/// An input goes through a convolution on the GPU, then two ways, one on the CPU, which meet again on the GPU.
-/// A link takes 2 µs, and 1 µs for 100 bytes.
+/// An input passes through a convolution on the GPU, then two branches, one on the CPU, which join on the GPU.
+/// A transfer takes 2 µs plus 1 µs per 100 bytes.
 pub(crate) fn problem() -> Problem {
     Problem::read(
         r#"{
@@ -31,22 +32,26 @@ pub(crate) fn problem() -> Problem {
     .expect("it is well-formed")
 }
 
-/// Everything on the GPU but `right`; it holds.
+/// All tasks on the GPU except `right`; the plan is valid.
 pub(crate) fn plan(problem: &Problem) -> Plan {
     let device = vec![0, 1, 1, 0, 1, 0];
-    let start = vec![0.0, 12.0, 22.0, 28.0, 53.0, 61.0];
-    let plan =
-        Plan::new(problem, "hand", Schedule::Latency { device, start, makespan: 61.0 }, Bound::new(58.0, "hand"));
-    assert_eq!(verify(problem, &plan), Ok(61.0));
+    let start = [0.0, 12.0, 22.0, 28.0, 53.0, 61.0].map(Micros).to_vec();
+    let plan = Plan::new(
+        problem,
+        "hand",
+        Schedule::Latency { device, start, makespan: Micros(61.0) },
+        Bound::new(Micros(58.0), "hand"),
+    );
+    assert_eq!(verify(problem, &plan), Ok(Micros(61.0)));
     plan
 }
 
-/// `conv` and `left` on the GPU, then `right` and `add` on the CPU, where inputs and outputs are too.
+/// `conv` and `left` on the GPU, then `right` and `add` on the CPU, with the model inputs and outputs.
 pub(crate) fn pipeline(problem: &Problem, cost: &str, value: f64) -> Plan {
     let stages = Some(Stages { block_device: Some(vec![0, 1, 0, 0]), order: None });
-    let schedule = Schedule::Pipeline { block: vec![0, 1, 1, 2, 2, 3], k: 4, bottleneck: value, stages };
-    let mut plan = Plan::new(problem, "hand", schedule, Bound::new(20.0, "hand"));
+    let schedule = Schedule::Pipeline { block: vec![0, 1, 1, 2, 2, 3], k: 4, bottleneck: Micros(value), stages };
+    let mut plan = Plan::new(problem, "hand", schedule, Bound::new(Micros(20.0), "hand"));
     plan.pipeline_cost = Some(cost.to_owned());
-    assert_eq!(verify_under(problem, &plan, &Terms::stated_by(&plan)), Ok(value));
+    assert_eq!(verify_under(problem, &plan, &Terms::stated_by(&plan)), Ok(Micros(value)));
     plan
 }

@@ -1,4 +1,4 @@
-//! Reports against hand counts, against the planner's verifier, against simulations, and in a real browser.
+//! Reports compared with manual results, the planner's verifier and simulations, and displayed in a browser.
 
 mod browser;
 mod hand;

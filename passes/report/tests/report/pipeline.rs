@@ -1,28 +1,29 @@
-//! Pipelines in their steady state.
+//! Steady states of pipelines.
 
 use std::path::Path;
 
 use divi_planner::PipelineCost;
 use divi_planner::plan::{Bound, Limit, Plan, Schedule, Stages};
 use divi_planner::problem::EdgeNetwork;
+use divi_planner::units::{Bytes, BytesPerMicro, Micros};
 use divi_planner::{Objective, Options, Problem, solve};
 use divi_report::{StageCost, Timeline, Way};
 
 use crate::hand;
 
 #[test]
-fn a_serial_stage_takes_in_works_and_hands_on() {
+fn a_serial_stage_receives_computes_and_sends() {
     let problem = hand::problem();
     let timeline = Timeline::of(&problem, &hand::pipeline(&problem, "serial", 48.0)).unwrap();
-    assert_eq!((timeline.cost, timeline.end), (Some(StageCost::Serial), 48.0));
+    assert_eq!((timeline.cost, timeline.end), (Some(StageCost::Serial), Micros(48.0)));
     let [cpu, gpu] = timeline.devices.as_slice() else { panic!("two devices") };
-    // 10 of left and conv come in, 26 are work, the input goes out in 12.
-    assert_eq!((cpu.busy, cpu.idle, cpu.bottleneck), (48.0, 0.0, true));
-    assert_eq!((gpu.busy, gpu.idle, gpu.bottleneck), (36.0, 12.0, false));
-    // Inputs and outputs are no stage.
+    // Receives left and conv in 10, computes 26, sends the input in 12.
+    assert_eq!((cpu.busy, cpu.idle, cpu.bottleneck), (Micros(48.0), Micros::ZERO, true));
+    assert_eq!((gpu.busy, gpu.idle, gpu.bottleneck), (Micros(36.0), Micros(12.0), false));
+    // Model inputs and outputs are not stages.
     assert_eq!((gpu.stages.as_slice(), cpu.stages.as_slice()), ([0].as_slice(), [1].as_slice()));
     let handovers: Vec<_> =
-        timeline.handovers.iter().map(|part| (part.device, part.way, part.task, part.start, part.end)).collect();
+        timeline.handovers.iter().map(|part| (part.device, part.way, part.task, part.start.0, part.end.0)).collect();
     let expected = [
         (0, Way::In, 1, 0.0, 6.0),
         (0, Way::In, 2, 6.0, 10.0),
@@ -32,32 +33,32 @@ fn a_serial_stage_takes_in_works_and_hands_on() {
         (1, Way::Out, 2, 32.0, 36.0),
     ];
     assert_eq!(handovers, expected);
-    let launches: Vec<_> = timeline.launches.iter().map(|launch| (launch.task, launch.start, launch.end)).collect();
+    let launches: Vec<_> = timeline.launches.iter().map(|launch| (launch.task, launch.start.0, launch.end.0)).collect();
     let expected =
         [(0, 10.0, 10.0), (3, 10.0, 30.0), (1, 12.0, 22.0), (2, 22.0, 26.0), (4, 30.0, 36.0), (5, 36.0, 36.0)];
     assert_eq!(launches, expected);
-    // Links show what they carry for each input, from the beginning.
+    // Transfers on links start at zero.
     let moved: Vec<_> =
-        timeline.transfers.iter().map(|moved| (moved.task, moved.link, moved.start, moved.end)).collect();
+        timeline.transfers.iter().map(|moved| (moved.task, moved.link, moved.start.0, moved.end.0)).collect();
     assert_eq!(moved, [(0, Some(0), 0.0, 12.0), (1, Some(1), 0.0, 6.0), (2, Some(1), 6.0, 10.0)]);
-    // Several inputs are under way: all that is touched is held.
-    assert_eq!(gpu.memory.peak, 5000.0 + 1400.0 + 600.0);
+    // Several inputs are in flight: everything accessed is resident.
+    assert_eq!(gpu.memory.peak, Bytes(5000.0 + 1400.0 + 600.0));
 }
 
 #[test]
-fn overlap_has_devices_and_links_at_the_same_time() {
+fn overlap_runs_devices_and_links_in_parallel() {
     let problem = hand::problem();
     let timeline = Timeline::of(&problem, &hand::pipeline(&problem, "overlap", 26.0)).unwrap();
-    assert_eq!((timeline.cost, timeline.end), (Some(StageCost::Overlap), 26.0));
+    assert_eq!((timeline.cost, timeline.end), (Some(StageCost::Overlap), Micros(26.0)));
     assert!(timeline.handovers.is_empty());
-    let busy: Vec<f64> = timeline.devices.iter().map(|device| device.busy).collect();
-    assert_eq!(busy, [26.0, 14.0]);
-    let links: Vec<(f64, bool)> = timeline.links.iter().map(|link| (link.busy, link.bottleneck)).collect();
-    assert_eq!(links, [(12.0, false), (10.0, false)]);
+    let busy: Vec<Micros> = timeline.devices.iter().map(|device| device.busy).collect();
+    assert_eq!(busy, [26.0, 14.0].map(Micros));
+    let links: Vec<(Micros, bool)> = timeline.links.iter().map(|link| (link.busy, link.bottleneck)).collect();
+    assert_eq!(links, [(Micros(12.0), false), (Micros(10.0), false)]);
     assert!(timeline.devices[0].bottleneck);
-    // On a slow link everything waits for it.
+    // A slow link becomes the bottleneck.
     let mut slow = problem.clone();
-    slow.bandwidth[0][1] = Some(10.0);
+    slow.bandwidth[0][1] = Some(BytesPerMicro(10.0));
     let timeline = Timeline::of(&slow, &hand::pipeline(&slow, "overlap", 102.0)).unwrap();
     assert!(timeline.links[0].bottleneck && !timeline.devices[0].bottleneck);
 }
@@ -69,8 +70,8 @@ fn regal(name: &str) -> Problem {
 }
 
 #[test]
-fn the_slowest_stage_is_the_plans_value() {
-    for (name, memory) in [("regal_ER_n50_s0.json", None), ("regal_WS_n75_s17.json", Some(400.0))] {
+fn the_slowest_stage_determines_the_value() {
+    for (name, memory) in [("regal_ER_n50_s0.json", None), ("regal_WS_n75_s17.json", Some(Bytes(400.0)))] {
         let mut problem = regal(name);
         problem.mtpp.as_mut().unwrap().memory = memory;
         for cost in [PipelineCost::Serial, PipelineCost::Overlap] {
@@ -84,7 +85,7 @@ fn the_slowest_stage_is_the_plans_value() {
             let timeline = Timeline::of(&problem, &plan).unwrap();
             assert!((timeline.end - plan.value).abs() <= 1e-9 * plan.value, "{name}: {} {}", timeline.end, plan.value);
             assert!(timeline.devices.iter().any(|device| device.bottleneck));
-            // Equal devices have no links: transfers are the stages' own.
+            // Homogeneous devices have no links: transfers count as time of the stages.
             assert!(timeline.links.is_empty() && !timeline.transfers.is_empty());
             let incoming = timeline.handovers.iter().filter(|part| part.way == Way::In).count();
             assert_eq!(incoming, timeline.transfers.len());
@@ -94,48 +95,49 @@ fn the_slowest_stage_is_the_plans_value() {
 }
 
 #[test]
-fn places_in_a_network_overlap() {
+fn devices_and_links_of_an_edge_network_overlap() {
     let mut problem = hand::problem();
     problem.edge = Some(EdgeNetwork {
         flops: vec![0.0, 60.0, 30.0, 40.0, 20.0, 0.0],
         rate: vec![1.0, 10.0],
-        bandwidth: vec![vec![None, Some(50.0)], vec![Some(20.0), None]],
-        edge_bytes: vec![1000.0, 400.0, 400.0, 200.0, 300.0, 100.0],
+        bandwidth: vec![vec![None, Some(BytesPerMicro(50.0))], vec![Some(BytesPerMicro(20.0)), None]],
+        edge_bytes: [1000.0, 400.0, 400.0, 200.0, 300.0, 100.0].map(Bytes).to_vec(),
         splits: None,
         threads: None,
         pin: None,
     });
-    let schedule = Schedule::Edge { place: vec![0, 1, 1, 0, 1, 0], period: 40.0 };
-    let plan = Plan::new(&problem, "hand", schedule, Bound::new(0.0, ""));
+    let schedule = Schedule::Edge { place: vec![0, 1, 1, 0, 1, 0], period: Micros(40.0) };
+    let plan = Plan::new(&problem, "hand", schedule, Bound::new(Micros::ZERO, ""));
     let timeline = Timeline::of(&problem, &plan).unwrap();
-    let busy: Vec<f64> = timeline.devices.iter().map(|device| device.busy).collect();
-    assert_eq!(busy, [40.0, 11.0]);
-    // There 1000 and 300 bytes, back 400 and 100.
-    let links: Vec<f64> = timeline.links.iter().map(|link| link.busy).collect();
-    assert_eq!(links, [26.0, 25.0]);
-    assert_eq!(timeline.end, 40.0);
+    let busy: Vec<Micros> = timeline.devices.iter().map(|device| device.busy).collect();
+    assert_eq!(busy, [40.0, 11.0].map(Micros));
+    // 1000 and 300 bytes one way, 400 and 100 back.
+    let links: Vec<Micros> = timeline.links.iter().map(|link| link.busy).collect();
+    assert_eq!(links, [26.0, 25.0].map(Micros));
+    assert_eq!(timeline.end, Micros(40.0));
 }
 
 #[test]
-fn blocks_must_make_sense() {
+fn invalid_blocks_are_rejected() {
     let problem = hand::problem();
     let with = |block: Vec<usize>, block_device: Vec<usize>, order: Option<Vec<Vec<usize>>>| {
         let k = block_device.len() as u32;
         let stages = Some(Stages { block_device: Some(block_device), order });
-        let schedule = Schedule::Pipeline { block, k, bottleneck: 48.0, stages };
-        let plan = Plan::new(&problem, "hand", schedule, Bound::new(0.0, ""));
+        let schedule = Schedule::Pipeline { block, k, bottleneck: Micros(48.0), stages };
+        let plan = Plan::new(&problem, "hand", schedule, Bound::new(Micros::ZERO, ""));
         Timeline::of(&problem, &plan).unwrap_err().to_string()
     };
-    let circle = with(vec![0, 1, 0, 1, 0, 1], vec![0, 1], None);
-    assert_eq!(circle, "the plan does not hold: block: blocks wait for each other in a circle");
+    let cycle = with(vec![0, 1, 0, 1, 0, 1], vec![0, 1], None);
+    assert_eq!(cycle, "the plan does not hold: block: blocks form a cycle");
     let few = with(vec![0, 1, 5, 1, 0, 1], vec![0, 1], None);
-    assert_eq!(few, "the plan does not hold: node 2 (left): is in block 5, but there are 2, from 0 on");
+    assert_eq!(few, "the plan does not hold: node 2 (left): is in block 5, but there are only 2 blocks");
     let nowhere = with(vec![0; 6], vec![3], None);
-    assert_eq!(nowhere, "the plan does not hold: node 0 (in): is on device 3, but there are 2");
+    assert_eq!(nowhere, "the plan does not hold: node 0 (in): is on device 3, but there are only 2");
     let twice = with(vec![0; 6], vec![0], Some(vec![vec![0, 1, 2, 3, 4, 4]]));
-    assert_eq!(twice, "the plan does not hold: order: does not name each of the 6 nodes once");
+    assert_eq!(twice, "the plan does not hold: order: does not contain each of the 6 nodes exactly once");
     let mut plan = hand::pipeline(&problem, "serial", 48.0);
     plan.pipeline_cost = Some("free".to_owned());
     let unknown = Timeline::of(&problem, &plan).unwrap_err().to_string();
-    assert_eq!(unknown, "the plan does not hold: pipeline_cost: is free; there are serial and overlap");
+    let expected = "the plan does not hold: pipeline_cost: unknown cost model 'free'; expected serial or overlap";
+    assert_eq!(unknown, expected);
 }

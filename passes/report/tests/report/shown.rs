@@ -1,14 +1,15 @@
-//! What is printed and drawn.
+//! Tests of all output formats.
 
 use divi_planner::plan::{Bound, Plan, Proof, Schedule};
 use divi_planner::problem::Device;
+use divi_planner::units::{Bytes, Micros};
 use divi_planner::{Objective, Options, Problem, solve};
 use divi_report::{About, Event, Found, Report};
 use serde_json::json;
 
 use crate::{hand, queue};
 
-/// Names that end strings, elements and scripts, or try to.
+/// Names that would end strings, elements or scripts if they were not escaped.
 pub(crate) const NASTY: [&str; 6] = [
     "</script><script>window.broken = 1</script>",
     "<!-- <script>",
@@ -18,7 +19,7 @@ pub(crate) const NASTY: [&str; 6] = [
     "<img src=x onerror='window.broken = 1'>&amp;",
 ];
 
-/// The problem with those names, as its devices', buses' and title's too.
+/// Returns a problem whose tasks, devices, buses and title have these names.
 pub(crate) fn nasty() -> (Problem, About) {
     let mut problem = hand::problem();
     for (node, name) in problem.nodes.iter_mut().zip(NASTY) {
@@ -31,41 +32,44 @@ pub(crate) fn nasty() -> (Problem, About) {
     (problem, About { task_kinds, device_kinds: vec![NASTY[5].to_owned()], ..About::default() })
 }
 
-/// Nothing to do, on one device.
+/// Returns an empty problem with one device.
 pub(crate) fn nothing() -> Problem {
-    let device = Device { id: 0, name: "cpu0".to_owned(), memory: Some(0.0), batch_sizes: vec![1] };
+    let device = Device { id: 0, name: "cpu0".to_owned(), memory: Some(Bytes::ZERO), batch_sizes: vec![1] };
     Problem::new("nothing", vec![device], vec![vec![None]])
 }
 
 pub(crate) fn no_plan(problem: &Problem) -> Plan {
-    let schedule = Schedule::Latency { device: Vec::new(), start: Vec::new(), makespan: 0.0 };
-    Plan::new(problem, "none", schedule, Bound::new(0.0, "nothing"))
+    let schedule = Schedule::Latency { device: Vec::new(), start: Vec::new(), makespan: Micros::ZERO };
+    Plan::new(problem, "none", schedule, Bound::none())
 }
 
-/// A bound that is the solver's word is shown as such, and its gap is not that of an optimum.
+/// A bound that only the solver reports is marked as such, and the plan is not shown as optimal.
 #[test]
-fn a_solvers_word_is_not_called_proven() {
+fn an_unverified_bound_is_not_called_proven() {
     let problem = hand::problem();
     let mut plan = hand::plan(&problem);
-    plan.prove(Bound::by(61.0, "milp", Proof::Solver).or(Bound::new(40.0, "load")));
+    plan.prove(Bound::by(Micros(61.0), "milp", Proof::Solver).or(Bound::new(Micros(40.0), "load")));
     let report = Report::new(&problem, &plan).unwrap();
-    let words = "latency 61.0 µs, bound 61.0 µs by milp (solver's word, not verified; verified: 40.0 µs), gap 0.00 %";
+    let words =
+        "latency 61.0 µs, bound 61.0 µs by milp (claimed by the solver, not verified; verified: 40.0 µs), gap 0.00 %";
     assert!(report.summary(false).contains(words), "{}", report.summary(false));
     assert!(report.svg().contains(&words.replace('\'', "&#39;")), "{}", report.svg());
-    assert!(report.dot().contains("bound 61.0 µs (solver's word, not verified; verified: 40.0 µs), gap 0.00 %"));
+    assert!(
+        report.dot().contains("bound 61.0 µs (claimed by the solver, not verified; verified: 40.0 µs), gap 0.00 %")
+    );
     let json = report.summary_json();
     assert_eq!((&json["proof"], &json["verified_bound"]), (&json!("solver"), &json!(40.0)));
-    // The colour of an optimum.
+    // Color of a closed gap.
     let green = "\x1b[32mgap";
     assert!(!report.summary(true).contains(green));
-    plan.prove(Bound::by(61.0, "milp", Proof::SafeDual));
+    plan.prove(Bound::by(Micros(61.0), "milp", Proof::SafeDual));
     let report = Report::new(&problem, &plan).unwrap();
     assert!(report.summary(true).contains(green), "{:?}", report.summary(true));
     assert!(report.summary(false).contains("bound 61.0 µs by milp, gap 0.00 %"), "{}", report.summary(false));
 }
 
 #[test]
-fn the_summary_has_a_line_a_device() {
+fn the_summary_has_one_line_per_device() {
     let problem = hand::problem();
     let plan = hand::plan(&problem);
     let report = Report::new(&problem, &plan).unwrap();
@@ -102,7 +106,7 @@ pipeline 48.0 µs, bound 20.0 µs by hand, gap 58.33 %
     assert_eq!(report.summary(false), expected);
 }
 
-/// What is nothing has no sign.
+/// Zero values are printed without a sign.
 #[test]
 fn idle_devices_and_no_transfers() {
     let text = r#"{"format":"divi-problem/1","name":"one","L":1,"devices":[{"id":0,"name":"a"},{"id":1,"name":"b"}],
@@ -117,7 +121,7 @@ fn idle_devices_and_no_transfers() {
 }
 
 #[test]
-fn programs_read_the_same() {
+fn the_json_summary_matches_the_plan() {
     let problem = hand::problem();
     let plan = hand::plan(&problem);
     let about = About { title: Some("net".to_owned()), device_kinds: vec!["cpu".to_owned()], ..About::default() };
@@ -136,20 +140,20 @@ fn programs_read_the_same() {
 }
 
 #[test]
-fn the_image_has_a_bar_for_everything() {
+fn the_image_has_a_bar_for_every_launch_and_transfer() {
     let problem = hand::problem();
     let plan = hand::plan(&problem);
     let svg = Report::new(&problem, &plan).unwrap().svg();
     assert_eq!(svg.matches("<title>").count(), 6 + 4);
     assert!(svg.contains("latency 61.0 µs, bound 58.0 µs by hand, gap 4.92 %"));
-    // conv is from 12 to 22 of 61, on 1086 pixels behind 170.
+    // conv runs from 12 to 22 of 61, on 1086 pixels with an offset of 170.
     let x = 170.0 + 12.0 / 61.0 * 1086.0;
     let conv = svg.lines().find(|line| line.contains("conv: 12.0 µs to 22.0 µs")).unwrap();
     assert!(conv.starts_with(&format!("<rect x=\"{x:.2}\"")), "{conv}");
 }
 
 #[test]
-fn the_graph_has_colours_and_sizes() {
+fn the_graph_has_colors_and_sizes() {
     let problem = hand::problem();
     let plan = hand::plan(&problem);
     let dot = Report::new(&problem, &plan).unwrap().dot();
@@ -157,7 +161,7 @@ fn the_graph_has_colours_and_sizes() {
     assert!(dot.contains("  t1 -> t2;\n"));
     assert!(dot.contains("t3 [label=\"right\", fillcolor=\"#2772b5\""));
     assert!(dot.contains("d1 [label=\"gpu0\", fillcolor=\"#e69f00\""));
-    // Tasks that devices share have the colours of both.
+    // Tasks split over several devices have the colors of all.
     let shared = queue::problem();
     let plan = queue::plan(&shared);
     let dot = Report::new(&shared, &plan).unwrap().dot();
@@ -166,7 +170,7 @@ fn the_graph_has_colours_and_sizes() {
 }
 
 #[test]
-fn nothing_to_show_is_shown() {
+fn an_empty_plan_is_shown() {
     let problem = nothing();
     let plan = no_plan(&problem);
     let report = Report::new(&problem, &plan).unwrap();
@@ -183,7 +187,7 @@ latency 0.0 µs, bound 0.0 µs by nothing, gap 0.00 %
 }
 
 #[test]
-fn names_do_no_harm() {
+fn names_are_escaped() {
     let (problem, about) = nasty();
     let mut plan = hand::plan(&hand::problem());
     plan.names = None;
@@ -193,7 +197,7 @@ fn names_do_no_harm() {
     assert!(!html.contains("<img"));
     let svg = report.svg();
     assert!(!svg.contains("<script") && !svg.contains("<img") && !svg.contains('\u{0}'));
-    // As many elements open as close.
+    // Opening and closing tags match.
     assert_eq!(svg.matches("<title>").count(), svg.matches("</title></rect>").count());
     let dot = report.dot();
     for line in dot.lines() {
@@ -203,10 +207,10 @@ fn names_do_no_harm() {
 }
 
 #[test]
-fn the_same_plan_gives_the_same_bytes() {
+fn output_is_deterministic() {
     let problem = hand::problem();
     let plan = hand::plan(&problem);
-    let history = vec![Event { seconds: 0.5, part: "heft".to_owned(), found: Found::Plan(61.0) }];
+    let history = vec![Event { seconds: 0.5, part: "heft".to_owned(), found: Found::Plan(Micros(61.0)) }];
     let show = || {
         let report = Report::new(&problem, &plan).unwrap().history(history.clone());
         [report.summary(true), report.summary_json().to_string(), report.svg(), report.dot(), report.html()]
@@ -214,7 +218,7 @@ fn the_same_plan_gives_the_same_bytes() {
     assert_eq!(show(), show());
 }
 
-/// Bounds of the page's history, by what proves them.
+/// Returns the bounds in the page's history with their origins.
 fn bounds(history: Vec<Event>) -> Vec<(String, f64)> {
     let problem = hand::problem();
     let html = Report::new(&problem, &hand::plan(&problem)).expect("the plan is valid").history(history).html();
@@ -229,22 +233,23 @@ fn bounds(history: Vec<Event>) -> Vec<(String, f64)> {
 fn the_search_ends_at_the_bound_of_the_certificate() {
     let event = |part: &str, found| Event { seconds: 0.5, part: part.to_owned(), found };
     let named = |all: &[(&str, f64)]| all.iter().map(|(by, bound)| ((*by).to_owned(), *bound)).collect::<Vec<_>>();
-    let plan = || event("heft", Found::Plan(61.0));
-    // The plan's bound is 58, by hand.
-    let low = bounds(vec![plan(), event("load", Found::Bound(40.0))]);
+    let plan = || event("heft", Found::Plan(Micros(61.0)));
+    // The plan's bound is 58, with the origin "hand".
+    let low = bounds(vec![plan(), event("load", Found::Bound(Micros(40.0)))]);
     assert_eq!(low, named(&[("load", 40.0), ("hand", 58.0)]));
-    assert_eq!(bounds(vec![plan(), event("exact", Found::Bound(58.0))]), named(&[("exact", 58.0)]));
-    let withdrawn = bounds(vec![event("load", Found::Bound(40.0)), event("milp", Found::Bound(60.0)), plan()]);
+    assert_eq!(bounds(vec![plan(), event("exact", Found::Bound(Micros(58.0)))]), named(&[("exact", 58.0)]));
+    let withdrawn =
+        bounds(vec![event("load", Found::Bound(Micros(40.0))), event("milp", Found::Bound(Micros(60.0))), plan()]);
     assert_eq!(withdrawn, named(&[("load", 40.0), ("hand", 58.0)]));
     assert_eq!(bounds(Vec::new()), []);
 }
 
 #[test]
-fn the_page_needs_nothing_else() {
+fn the_page_is_self_contained() {
     let problem = hand::problem();
     let plan = hand::plan(&problem);
     let html = Report::new(&problem, &plan).unwrap().html();
-    // The name of SVG's namespace is no address that anything is fetched from.
+    // The SVG namespace is not fetched.
     let elsewhere = html.replace("http://www.w3.org/2000/svg", "");
     for address in ["http:", "https:", "src=", "@import", "url("] {
         assert!(!elsewhere.contains(address), "{address}");
@@ -259,6 +264,6 @@ fn an_ill_formed_problem_is_an_error() {
     bad.edges = Some(vec![(0, 9)]);
     assert!(Report::new(&bad, &plan).is_err());
     let mut bad = good;
-    bad.nodes[0].time.insert(1, vec![Some(f64::NAN); 2]);
+    bad.nodes[0].time.insert(1, vec![Some(Micros(f64::NAN)); 2]);
     assert!(Report::new(&bad, &plan).is_err());
 }

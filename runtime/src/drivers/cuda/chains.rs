@@ -1,26 +1,26 @@
-//! Which calls of a stage run side by side: chains of calls that wait for each other, each chain on a stream.
+//! Assignment of the calls of a stage to streams: dependent calls form chains, and each chain runs on its own stream.
 
-/// As many chains run side by side.
+/// Maximum number of chains.
 pub(crate) const CHAINS: usize = 4;
 
-/// Where a call runs, and when.
+/// Chain and synchronization of a call.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct StreamAssignment {
     pub(crate) chain: usize,
     /// Calls of other chains that it waits for.
     pub(crate) waits: Vec<usize>,
-    /// Whether calls of other chains wait for it.
+    /// True if calls of other chains wait for it.
     pub(crate) is_awaited: bool,
 }
 
-/// Places for calls by those that they come after, all of them earlier. If no call comes after another, nothing is known of
-/// them, and each comes after the one before.
-pub(crate) fn places(after: &[&[usize]]) -> Vec<Place> {
-    let mut places: Vec<Place> = Vec::with_capacity(after.len());
+/// Assigns calls to chains. `after` has for each call the earlier calls that it depends on. If no call has a dependence, the
+/// dependences are unknown, and all calls are put on one chain.
+pub(crate) fn assign_streams(after: &[&[usize]]) -> Vec<StreamAssignment> {
+    let mut assignments: Vec<StreamAssignment> = Vec::with_capacity(after.len());
     let is_known = after.iter().any(|after| !after.is_empty());
-    // The last call of each chain.
+    // By chain: its last call.
     let mut last: Vec<usize> = Vec::new();
-    // The latest call of another chain that each chain has waited for.
+    // By pair of chains: the latest call of the second that the first has waited for. Waits for earlier calls are redundant.
     let mut waited = [[None; CHAINS]; CHAINS];
     for (call, after) in after.iter().enumerate() {
         let follows = (0..last.len()).filter(|&chain| after.contains(&last[chain])).max_by_key(|&chain| last[chain]);
@@ -30,13 +30,13 @@ pub(crate) fn places(after: &[&[usize]]) -> Vec<Place> {
             None if last.len() < CHAINS => last.len(),
             None => (0..CHAINS).min_by_key(|&chain| last[chain]).unwrap_or(0),
         };
-        let mut place = Place { chain, waits: vec![], is_awaited: false };
+        let mut assignment = StreamAssignment { chain, waits: vec![], is_awaited: false };
         for &other in after.iter().rev() {
-            let theirs = places[other].chain;
-            if theirs != chain && waited[chain][theirs].is_none_or(|latest| latest < other) {
-                waited[chain][theirs] = Some(other);
-                place.waits.push(other);
-                places[other].is_awaited = true;
+            let source = assignments[other].chain;
+            if source != chain && waited[chain][source].is_none_or(|latest| latest < other) {
+                waited[chain][source] = Some(other);
+                assignment.waits.push(other);
+                assignments[other].is_awaited = true;
             }
         }
         if chain == last.len() {
@@ -44,49 +44,53 @@ pub(crate) fn places(after: &[&[usize]]) -> Vec<Place> {
         } else {
             last[chain] = call
         }
-        places.push(place);
+        assignments.push(assignment);
     }
-    places
+    assignments
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Whether a call is certainly done before another one begins, by chains and waits.
-    fn comes_before(places: &[Place], first: usize, second: usize) -> bool {
-        let mut done = vec![false; places.len()];
-        let mut ask = vec![second];
-        while let Some(call) = ask.pop() {
-            let earlier = (0..call).rev().find(|&other| places[other].chain == places[call].chain);
-            for before in places[call].waits.iter().copied().chain(earlier) {
-                if !std::mem::replace(&mut done[before], true) {
-                    ask.push(before);
+    /// Returns true if chains and waits order `first` before `second`.
+    fn comes_before(assignments: &[StreamAssignment], first: usize, second: usize) -> bool {
+        let mut is_before = vec![false; assignments.len()];
+        let mut worklist = vec![second];
+        while let Some(call) = worklist.pop() {
+            let earlier = (0..call).rev().find(|&other| assignments[other].chain == assignments[call].chain);
+            for before in assignments[call].waits.iter().copied().chain(earlier) {
+                if !std::mem::replace(&mut is_before[before], true) {
+                    worklist.push(before);
                 }
             }
         }
-        done[first]
+        is_before[first]
     }
 
     #[test]
-    fn calls_of_which_nothing_is_known_are_one_chain() {
-        let places = places(&[&[], &[], &[]]);
-        assert!(places.iter().all(|place| *place == Place { chain: 0, waits: vec![], is_awaited: false }));
-        assert!(comes_before(&places, 0, 2));
+    fn calls_without_dependences_are_one_chain() {
+        let assignments = assign_streams(&[&[], &[], &[]]);
+        assert!(
+            assignments
+                .iter()
+                .all(|assignment| *assignment == StreamAssignment { chain: 0, waits: vec![], is_awaited: false })
+        );
+        assert!(comes_before(&assignments, 0, 2));
     }
 
     #[test]
-    fn branches_are_chains_that_meet() {
-        // A diamond: 0, then 1-2 beside 3, then 4.
-        let places = places(&[&[], &[0], &[1], &[0], &[2, 3]]);
-        let chains: Vec<usize> = places.iter().map(|place| place.chain).collect();
+    fn branches_become_chains_and_join() {
+        // Diamond: 0, then 1-2 in parallel to 3, then 4.
+        let assignments = assign_streams(&[&[], &[0], &[1], &[0], &[2, 3]]);
+        let chains: Vec<usize> = assignments.iter().map(|assignment| assignment.chain).collect();
         assert_eq!(chains, [0, 0, 0, 1, 1]);
-        assert_eq!((&places[3].waits[..], &places[4].waits[..]), (&[0][..], &[2][..]));
-        assert!(places[0].is_awaited && places[2].is_awaited && !places[1].is_awaited);
+        assert_eq!((&assignments[3].waits[..], &assignments[4].waits[..]), (&[0][..], &[2][..]));
+        assert!(assignments[0].is_awaited && assignments[2].is_awaited && !assignments[1].is_awaited);
     }
 
     #[test]
-    fn whatever_comes_after_waits() {
+    fn dependences_are_respected() {
         let mut seed = 5_u64;
         let mut below = |end: usize| {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -103,10 +107,10 @@ mod tests {
                 })
                 .collect();
             let borrowed: Vec<&[usize]> = after.iter().map(|after| &after[..]).collect();
-            let places = places(&borrowed);
-            assert!(places.iter().all(|place| place.chain < CHAINS));
+            let assignments = assign_streams(&borrowed);
+            assert!(assignments.iter().all(|assignment| assignment.chain < CHAINS));
             for (call, after) in after.iter().enumerate() {
-                assert!(after.iter().all(|&other| comes_before(&places, other, call)), "{after:?}");
+                assert!(after.iter().all(|&other| comes_before(&assignments, other, call)), "{after:?}");
             }
         }
     }

@@ -1,9 +1,8 @@
-//! What was measured before, in a file that bundles share: they load faster with it, and processes agree on how calls are
-//! computed.
+//! Cache of benchmark results in a file shared by bundles. It makes loading faster, and processes choose the same algorithms.
 
-use super::launch::{Launch, Library, LibraryCall};
+use super::launch::{Launch, LibraryCall, LibraryOp};
 use crate::{
-    bundle::write_whole,
+    bundle::write_atomically,
     error::{Error, Result},
 };
 use serde::{Deserialize, Serialize};
@@ -14,13 +13,13 @@ use std::{
 
 const FORMAT: &str = "divi-choices/1";
 
-/// What is known of GPUs.
+/// Cached choices for all GPUs.
 #[derive(Default)]
-pub(crate) struct Choices {
-    /// Where it is kept, if it is.
+pub(crate) struct AlgorithmCache {
+    /// File of the cache.
     path: Option<PathBuf>,
     gpus: Vec<OfGpu>,
-    has_news: bool,
+    is_dirty: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -37,40 +36,42 @@ struct OfGpu {
     calls: Vec<Choice>,
 }
 
-/// What calls have in common that take the same time: what is computed, and on which grids our own kernels do it, or finish
-/// what a library has computed.
+/// Cache key: calls with the same key have the same best algorithm. Consists of the computation, and of the grids of our own
+/// kernels and of the kernels that follow the library call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Alike {
-    way: Library,
-    /// What buffers begin at multiples of.
+pub(crate) struct CallKey {
+    #[serde(rename = "way")]
+    computation: LibraryOp,
+    /// Alignment of the buffers in bytes.
     pub(crate) alignment: u64,
     own: Vec<[u32; 2]>,
     then: Vec<[u32; 2]>,
 }
 
-impl Alike {
+impl CallKey {
     pub(crate) fn of(launch: &Launch, library: &LibraryCall, alignment: u64) -> Self {
         let first = [launch.blocks, launch.threads];
         let rest = launch.then.iter().map(|then| [then.blocks, then.threads]);
         let then = library.then.iter().map(|then| [then.blocks, then.threads]);
         let own = [first].into_iter().chain(rest).collect();
-        Self { way: library.way.clone(), alignment, own, then: then.collect() }
+        Self { computation: library.computation.clone(), alignment, own, then: then.collect() }
     }
 }
 
+/// Best algorithm for a call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Choice {
-    pub(crate) call: Alike,
-    /// The name of a library's plan; `None` for our own kernels.
+    pub(crate) call: CallKey,
+    /// Name of the library's plan; `None` for our own kernels.
     pub(crate) library: Option<String>,
-    /// What it took when it was measured.
+    /// Measured time in µs.
     pub(crate) us: f64,
 }
 
-impl Choices {
-    /// Those of a file, which need not be there yet; none if there is no file to keep them in.
+impl AlgorithmCache {
+    /// Reads the cache from a file, which need not exist; returns an empty cache without a file for `None`.
     pub(crate) fn read(path: Option<&Path>) -> Result<Self> {
         let Some(path) = path else { return Ok(Self::default()) };
         let text = match fs::read(path) {
@@ -80,21 +81,21 @@ impl Choices {
             }
             Err(error) => return Err(Error::Unreadable { path: path.to_owned(), error }),
         };
-        let malformed = |reason: String| Error::malformed(path, reason);
+        let malformed = |reason: String| Error::MalformedChoices { path: path.to_owned(), reason };
         let file: File = divi_json::read(&text).map_err(|error| malformed(error.to_string()))?;
         if file.format != FORMAT {
             return Err(malformed(format!("its format is '{}', not '{FORMAT}'", file.format)));
         }
-        Ok(Self { path: Some(path.to_owned()), gpus: file.gpus, has_news: false })
+        Ok(Self { path: Some(path.to_owned()), gpus: file.gpus, is_dirty: false })
     }
 
-    /// What was chosen on a GPU of that name for calls like this.
-    pub(crate) fn find(&self, gpu: &str, call: &Alike) -> Option<&Choice> {
+    /// Returns the cached choice for a call on a GPU.
+    pub(crate) fn find(&self, gpu: &str, call: &CallKey) -> Option<&Choice> {
         let of_gpu = self.gpus.iter().find(|known| known.gpu == gpu)?;
         of_gpu.calls.iter().find(|known| known.call == *call)
     }
 
-    /// Keeps a choice, instead of what was kept for calls like these.
+    /// Inserts or replaces a choice.
     pub(crate) fn keep(&mut self, gpu: &str, choice: Choice) {
         let index = self.gpus.iter().position(|known| known.gpu == gpu).unwrap_or_else(|| {
             self.gpus.push(OfGpu { gpu: gpu.to_owned(), calls: vec![] });
@@ -105,14 +106,14 @@ impl Choices {
             Some(known) => *known = choice,
             None => calls.push(choice),
         }
-        self.has_news = true;
+        self.is_dirty = true;
     }
 
-    /// Writes the file if there is something new, whole or not at all.
+    /// Writes the file atomically if there are new choices.
     pub(crate) fn save(self) -> Result<()> {
-        let Some(path) = self.path.filter(|_| self.has_news) else { return Ok(()) };
+        let Some(path) = self.path.filter(|_| self.is_dirty) else { return Ok(()) };
         let file = serde_json::json!({"format": FORMAT, "gpus": self.gpus});
-        // A line for each call.
-        write_whole(&path, &divi_json::write(&file, 1, &["gpus"]))
+        // One line per call.
+        write_atomically(&path, &divi_json::write(&file, 1, &["gpus"]))
     }
 }

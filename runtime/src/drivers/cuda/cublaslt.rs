@@ -1,8 +1,8 @@
-//! Products of matrices by cuBLASLt, in `f32` without shortcuts.
+//! Matrix products by cuBLASLt, in full `f32` precision (no TF32).
 
 use super::{
-    driver::{Address, Fault, Outcome, Plan, Stream},
-    launch::{Epilogue, Product},
+    driver::{Address, CudaError, CudaResult, Plan, Stream},
+    launch::{Epilogue, MatMul},
     real::raw,
 };
 use cudarc::cublaslt::sys::{
@@ -17,11 +17,11 @@ use std::{
     sync::Arc,
 };
 
-/// Algorithms that need more than this are left alone.
+/// Maximum workspace of an algorithm in bytes.
 const MOST_WORKSPACE: u64 = 32 << 20;
-/// As many algorithms are looked at.
+/// Maximum number of algorithms to consider.
 const ALGORITHMS: usize = 8;
-/// Sums of parts are added up in a fixed order, not in place by whoever comes first.
+/// Deterministic split-K reductions: partial sums are added in a fixed order instead of atomically in place.
 const REDUCTIONS: u32 = sys::cublasLtReductionScheme_t::CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE as u32
     | sys::cublasLtReductionScheme_t::CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE as u32;
 
@@ -29,23 +29,24 @@ pub(super) struct CublasLt {
     handle: sys::cublasLtHandle_t,
 }
 
-// SAFETY: the library's handles may be used by several threads.
+// SAFETY: cuBLASLt handles are thread-safe.
 unsafe impl Send for CublasLt {}
 // SAFETY: as above.
 unsafe impl Sync for CublasLt {}
 
 impl CublasLt {
-    /// `None` if it is not installed, or does not work with this driver.
+    /// Opens the library; `None` if it is not installed or does not work with this driver.
     pub(super) fn new() -> Option<Arc<Self>> {
         let mut handle = ptr::null_mut();
-        // SAFETY: the library is there if it is called, and the pointer outlives the call.
-        let is_there = unsafe { sys::is_culib_present() }
-                // SAFETY: the library is there.
+        // SAFETY: only searches for the library and loads it.
+        let is_available = unsafe { sys::is_culib_present() }
+                // SAFETY: the library is loaded, and the pointer outlives the call.
                 && unsafe { sys::cublasLtCreate(&mut handle) } == Status::CUBLAS_STATUS_SUCCESS;
-        is_there.then(|| Arc::new(Self { handle }))
+        is_available.then(|| Arc::new(Self { handle }))
     }
 
-    pub(super) fn plans(self: &Arc<Self>, product: &Product, alignment: u64) -> Outcome<Vec<Arc<dyn Plan>>> {
+    /// Returns the algorithms that the library's heuristic proposes for a product.
+    pub(super) fn plans(self: &Arc<Self>, product: &MatMul, alignment: u64) -> CudaResult<Vec<Arc<dyn Plan>>> {
         let shapes = Arc::new(Shapes::new(product)?);
         let mut preference = ptr::null_mut();
         // SAFETY: the pointer outlives the call.
@@ -53,7 +54,7 @@ impl CublasLt {
         let preference = Owned(preference, sys::cublasLtMatmulPreferenceDestroy);
         let prefer = |attribute, value: &dyn AsBytes| {
             let (value, bytes) = value.bytes();
-            // SAFETY: the attribute is as long as its value, which outlives the call.
+            // SAFETY: the value has the size of the attribute and outlives the call.
             check(unsafe { sys::cublasLtMatmulPreferenceSetAttribute(preference.0, attribute, value, bytes) })
         };
         prefer(Preference::CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &MOST_WORKSPACE)?;
@@ -67,7 +68,7 @@ impl CublasLt {
         let (list, mut count) = (found.as_mut_ptr().cast(), 0);
         let operation = shapes.operation.lock();
         let (a, b, d) = (shapes.right.0, shapes.left.0, shapes.output.0);
-        // SAFETY: all descriptors live in `shapes`, and the list is as long as is said.
+        // SAFETY: all descriptors are owned by `shapes`, and the list has the given length.
         check(unsafe {
             let (own, most) = (self.handle, ALGORITHMS as c_int);
             sys::cublasLtMatmulAlgoGetHeuristic(own, operation.0.0, a, b, d, d, preference.0, most, list, &mut count)
@@ -75,11 +76,16 @@ impl CublasLt {
         drop(operation);
         let mut plans: Vec<Arc<dyn Plan>> = Vec::new();
         for found in &found[..(count as usize).min(ALGORITHMS)] {
-            // SAFETY: cuBLASLt wrote as many as it says.
+            // SAFETY: cuBLASLt initialized `count` results.
             let found = unsafe { found.assume_init_ref() };
             if found.state == Status::CUBLAS_STATUS_SUCCESS {
                 let (library, shapes) = (self.clone(), shapes.clone());
-                plans.push(Arc::new(Way { library, shapes, algorithm: found.algo, workspace: found.workspaceSize }));
+                plans.push(Arc::new(Algorithm {
+                    library,
+                    shapes,
+                    algorithm: found.algo,
+                    workspace: found.workspaceSize,
+                }));
             }
         }
         Ok(plans)
@@ -88,17 +94,17 @@ impl CublasLt {
 
 impl Drop for CublasLt {
     fn drop(&mut self) {
-        // SAFETY: it was made by `new`, and is not used any more.
+        // SAFETY: it was created by `new` and is not used any more.
         let _ = unsafe { sys::cublasLtDestroy(self.handle) };
     }
 }
 
-/// A descriptor of cuBLASLt's, and how it is destroyed.
+/// Descriptor of cuBLASLt with its destructor.
 struct Owned<T>(*mut T, unsafe fn(*mut T) -> Status);
 
 impl<T> Drop for Owned<T> {
     fn drop(&mut self) {
-        // SAFETY: it was made by the function that belongs to this one.
+        // SAFETY: it was created by the matching function.
         let _ = unsafe { (self.1)(self.0) };
     }
 }
@@ -116,10 +122,10 @@ impl<T: Copy> AsBytes for T {
 
 type Layout = Owned<sys::cublasLtMatrixLayoutOpaque_t>;
 
-/// The library's matrices lie column by column: what it multiplies are our matrices turned, in the other order. A bias for each
-/// of our columns is one for each of its rows, which it can add.
+/// Descriptors of a product. The library's matrices are column-major, so it computes the transposed product with swapped
+/// operands: `Cᵀ = Bᵀ Aᵀ`. A bias per column of ours is a bias per row of the library's, which its epilogue supports.
 struct Shapes {
-    /// Which bias it adds is part of it.
+    /// Locked, because the address of the bias is one of its attributes.
     operation: Mutex<Matmul>,
     left: Layout,
     right: Layout,
@@ -132,29 +138,29 @@ struct Matmul(Owned<sys::cublasLtMatmulDescOpaque_t>);
 
 // SAFETY: it is used by one thread at a time.
 unsafe impl Send for Matmul {}
-// SAFETY: layouts do not change after they are made.
+// SAFETY: layouts are immutable after their creation.
 unsafe impl Send for Shapes {}
 // SAFETY: as above.
 unsafe impl Sync for Shapes {}
 
 impl Matmul {
-    fn set(&self, attribute: Attribute, value: &dyn AsBytes) -> Outcome<()> {
+    fn set(&self, attribute: Attribute, value: &dyn AsBytes) -> CudaResult<()> {
         let (value, bytes) = value.bytes();
-        // SAFETY: the attribute is as long as its value, which outlives the call.
+        // SAFETY: the value has the size of the attribute and outlives the call.
         check(unsafe { sys::cublasLtMatmulDescSetAttribute(self.0.0, attribute, value, bytes) })
     }
 }
 
 impl Shapes {
-    fn new(it: &Product) -> Outcome<Self> {
+    fn new(it: &MatMul) -> CudaResult<Self> {
         let mut operation = ptr::null_mut();
         let (compute, scale) = (sys::cublasComputeType_t::CUBLAS_COMPUTE_32F, sys::cudaDataType_t::CUDA_R_32F);
         // SAFETY: the pointer outlives the call.
         check(unsafe { sys::cublasLtMatmulDescCreate(&mut operation, compute, scale) })?;
         let operation = Matmul(Owned(operation, sys::cublasLtMatmulDescDestroy));
-        // `CUBLAS_OP_N` and `CUBLAS_OP_T`
-        operation.set(Attribute::CUBLASLT_MATMUL_DESC_TRANSA, &i32::from(it.right_is_turned))?;
-        operation.set(Attribute::CUBLASLT_MATMUL_DESC_TRANSB, &i32::from(it.left_is_turned))?;
+        // `CUBLAS_OP_N` is 0, `CUBLAS_OP_T` is 1.
+        operation.set(Attribute::CUBLASLT_MATMUL_DESC_TRANSA, &i32::from(it.right_is_transposed))?;
+        operation.set(Attribute::CUBLASLT_MATMUL_DESC_TRANSB, &i32::from(it.left_is_transposed))?;
         use sys::cublasLtEpilogue_t::{
             CUBLASLT_EPILOGUE_BIAS, CUBLASLT_EPILOGUE_DEFAULT, CUBLASLT_EPILOGUE_RELU, CUBLASLT_EPILOGUE_RELU_BIAS,
         };
@@ -166,14 +172,14 @@ impl Shapes {
         };
         operation.set(Attribute::CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue)?;
         let side = |(rows, columns): (u32, u32), is_turned, stride| {
-            // Row by row: what is a row of ours is a column of the library's.
+            // A row of ours is a column of the library's.
             let (length, count) = if is_turned { (rows, columns) } else { (columns, rows) };
             layout(length, count, it.count, stride)
         };
         Ok(Self {
             operation: Mutex::new(operation),
-            left: side((it.rows, it.depth), it.left_is_turned, it.left_stride)?,
-            right: side((it.depth, it.columns), it.right_is_turned, it.right_stride)?,
+            left: side((it.rows, it.depth), it.left_is_transposed, it.left_stride)?,
+            right: side((it.depth, it.columns), it.right_is_transposed, it.right_stride)?,
             output: side((it.rows, it.columns), false, it.output_stride)?,
             alpha: f32::from_bits(it.alpha),
             has_bias: it.has_bias,
@@ -181,7 +187,7 @@ impl Shapes {
     }
 }
 
-fn layout(length: u32, columns: u32, count: u32, stride: u64) -> Outcome<Layout> {
+fn layout(length: u32, columns: u32, count: u32, stride: u64) -> CudaResult<Layout> {
     let mut layout = ptr::null_mut();
     let float = sys::cudaDataType_t::CUDA_R_32F;
     // SAFETY: the pointer outlives the call.
@@ -191,7 +197,7 @@ fn layout(length: u32, columns: u32, count: u32, stride: u64) -> Outcome<Layout>
     let layout = Owned(layout, sys::cublasLtMatrixLayoutDestroy);
     let set = |attribute, value: &dyn AsBytes| {
         let (value, bytes) = value.bytes();
-        // SAFETY: the attribute is as long as its value, which outlives the call.
+        // SAFETY: the value has the size of the attribute and outlives the call.
         check(unsafe { sys::cublasLtMatrixLayoutSetAttribute(layout.0, attribute, value, bytes) })
     };
     if count > 1 {
@@ -201,17 +207,17 @@ fn layout(length: u32, columns: u32, count: u32, stride: u64) -> Outcome<Layout>
     Ok(layout)
 }
 
-/// An algorithm for a product.
-struct Way {
+/// Algorithm for a product.
+struct Algorithm {
     library: Arc<CublasLt>,
     shapes: Arc<Shapes>,
     algorithm: sys::cublasLtMatmulAlgo_t,
     workspace: usize,
 }
 
-impl Plan for Way {
+impl Plan for Algorithm {
     fn name(&self) -> String {
-        // SAFETY: the library is there.
+        // SAFETY: the library is loaded.
         let version = unsafe { sys::cublasLtGetVersion() };
         let words: Vec<String> = self.algorithm.data.iter().map(|word| format!("{word:x}")).collect();
         format!("cuBLASLt {version}, algorithm {}", words.join("-"))
@@ -221,12 +227,12 @@ impl Plan for Way {
         self.workspace as u64
     }
 
-    unsafe fn run(&self, buffers: &[Address], workspace: Address, stream: Stream) -> Outcome<()> {
+    unsafe fn run(&self, buffers: &[Address], workspace: Address, stream: Stream) -> CudaResult<()> {
         let Shapes { operation, left: b, right: a, output: d, alpha, has_bias } = &*self.shapes;
         let (left, right, bias, output) = match *buffers {
             [left, right, bias, output] if *has_bias => (left, right, Some(bias), output),
             [left, right, output] if !has_bias => (left, right, None, output),
-            _ => return Err(Fault::Other(format!("a product has {} buffers", buffers.len()))),
+            _ => return Err(CudaError::Other(format!("a product has {} buffers", buffers.len()))),
         };
         let operation = operation.lock();
         if let Some(bias) = bias {
@@ -235,7 +241,7 @@ impl Plan for Way {
         let beta = 0.0_f32;
         let [left, right, output, workspace] =
             [left, right, output, workspace].map(|address| raw::<c_void>(address as usize));
-        // SAFETY: descriptors live in `self`; buffers are as long as they say, by the caller.
+        // SAFETY: descriptors are owned by `self`; the sizes of buffers are guaranteed by the caller.
         check(unsafe {
             sys::cublasLtMatmul(
                 self.library.handle,
@@ -259,6 +265,6 @@ impl Plan for Way {
     }
 }
 
-fn check(code: Status) -> Outcome<()> {
-    if code == Status::CUBLAS_STATUS_SUCCESS { Ok(()) } else { Err(Fault::Other(format!("cuBLASLt: {code:?}"))) }
+fn check(code: Status) -> CudaResult<()> {
+    if code == Status::CUBLAS_STATUS_SUCCESS { Ok(()) } else { Err(CudaError::Other(format!("cuBLASLt: {code:?}"))) }
 }

@@ -1,23 +1,23 @@
-//! A GPU with a bundle's code and constants on it.
+//! Code and constants of a bundle on a GPU.
 
+mod completion;
 mod launch;
-mod moments;
 mod queue;
 mod timeline;
 
-use moments::Moments;
+use completion::CompletionEvents;
 use timeline::Timeline;
 
 use super::{
     SIGNATURE_COMMENT,
+    benchmark::AlgorithmSelector,
     chains::CHAINS,
-    choice::Chooser,
-    choices::Choices,
-    driver::{self, Address, Fault, Function, Gpu, Graph, Outcome, Stream},
+    choices::AlgorithmCache,
+    driver::{self, Address, CudaError, CudaResult, Function, Gpu, Graph, Stream},
     launch::Launch,
     memory::{DeviceMemory, Pinned},
-    stage::{Events, Stage, Stopwatch},
-    upload::{Image, Upload},
+    stage::{Events, Stage, TaskTimer},
+    upload::{ColdStartImage, DeviceConstants},
     window::Window,
 };
 use crate::{
@@ -36,60 +36,64 @@ use std::{
     sync::{Arc, atomic::AtomicBool},
 };
 
+/// Executable of a GPU.
 pub(crate) struct CudaExecutable {
+    /// Identifier of the device in the bundle.
     id: String,
-    /// Those of this device.
+    /// Stages of this device, by index in the bundle.
     stages: HashMap<usize, Stage>,
-    constants: Upload,
-    /// What calls' constants pass through that do not fit all at once.
+    constants: DeviceConstants,
+    /// Window for constants that do not fit into GPU memory all at once.
     window: Option<Window>,
     workspaces: Vec<DeviceMemory>,
-    shared: Shared,
-    /// Stages run on these, one stage at a time.
+    status: KernelStatus,
+    /// Streams of the calls of a stage; one stage runs at a time.
     streams: Vec<Stream>,
     events: Events,
-    /// Values come and go on these.
-    inward: Stream,
-    outward: Stream,
-    moments: Mutex<Moments>,
+    /// Stream of uploads.
+    upload_stream: Stream,
+    /// Stream of downloads.
+    download_stream: Stream,
+    completions: Mutex<CompletionEvents>,
     timeline: Mutex<Timeline>,
-    /// Whether there are constants that are not here yet.
+    /// True until all constants have arrived.
     is_cold: AtomicBool,
     state: Mutex<State>,
     gpu: Arc<dyn Gpu>,
 }
 
 struct State {
-    /// By step and slot; `None` of a stage that cannot be captured.
+    /// By step and slot: captured stage; `None` if it cannot be captured.
     graphs: HashMap<(usize, usize), Option<Graph>>,
-    /// By step and slot: stages whose tasks are measured.
-    measured: HashMap<(usize, usize), (Graph, Stopwatch)>,
-    /// By step and slot: stages that wait for constants by themselves, and whether for the last of them.
+    /// By step and slot: captured stage with timing events.
+    measured: HashMap<(usize, usize), (Option<Graph>, TaskTimer)>,
+    /// By step and slot: captured stage that waits for constants, and true if it waits for the last of them.
     cold: HashMap<(usize, usize), (Graph, bool)>,
-    /// Constants that are not here yet.
-    image: Option<Image>,
-    /// The same when they are.
-    spent: Option<Image>,
-    /// Why nothing can be done any more.
+    /// Constants of a cold start; `None` when all have arrived.
+    image: Option<ColdStartImage>,
+    /// ColdStartImage of a finished cold start, whose memory is freed on drop only.
+    retired_image: Option<ColdStartImage>,
+    /// Error that made the GPU unusable.
     lost: Option<String>,
 }
 
-/// What kernels that fail write, on the GPU and on the host.
-pub(crate) struct Shared {
-    there: DeviceMemory,
-    here: Pinned,
+/// Status that failing kernels write, on the GPU, and its copy on the host.
+pub(crate) struct KernelStatus {
+    device: DeviceMemory,
+    host: Pinned,
 }
 
-impl Shared {
-    pub(crate) fn status(&self) -> Address {
-        self.there.address
+impl KernelStatus {
+    /// Returns the address of the status on the GPU.
+    pub(crate) fn address(&self) -> Address {
+        self.device.address
     }
 }
 
-/// No PTX is larger.
+/// Maximum size of a PTX file.
 const MOST_CODE_BYTES: u64 = 1 << 30;
 
-/// The code of a bundle on a GPU.
+/// Module of a bundle's PTX on a GPU.
 pub(crate) struct Module {
     gpu: Arc<dyn Gpu>,
     path: PathBuf,
@@ -114,7 +118,7 @@ impl Module {
     }
 }
 
-/// Finds the signatures in the comments of PTX.
+/// Extracts the signatures from the comments of PTX.
 fn signatures(text: &[u8]) -> Signatures {
     let text = String::from_utf8_lossy(text);
     let lines: HashSet<_> =
@@ -123,32 +127,33 @@ fn signatures(text: &[u8]) -> Signatures {
 }
 
 impl CudaExecutable {
-    /// Loads code and constants, and chooses how calls are computed.
+    /// Loads code and constants, and chooses the algorithms of calls.
     pub(crate) fn load(request: &LoadRequest<'_>, gpu: Arc<dyn Gpu>) -> Result<Self> {
         let &LoadRequest { folder, bundle, device: index, constants, options, .. } = request;
-        let mut choices = Choices::read(options.choices)?;
+        let mut choices = AlgorithmCache::read(options.choices)?;
         let id = request.description().id.clone();
-        let failed = |fault: Fault| Error::Device { what: format!("device '{id}'"), problem: fault.to_string() };
-        let streams = (0..CHAINS).map(|_| gpu.stream()).collect::<Outcome<Vec<_>>>().map_err(failed)?;
-        let (inward, outward) = (gpu.stream().map_err(failed)?, gpu.stream().map_err(failed)?);
+        let failed = |fault: CudaError| Error::Device { what: format!("device '{id}'"), problem: fault.to_string() };
+        let streams = (0..CHAINS).map(|_| gpu.stream()).collect::<CudaResult<Vec<_>>>().map_err(failed)?;
+        let (upload_stream, download_stream) = (gpu.stream().map_err(failed)?, gpu.stream().map_err(failed)?);
         let room = window_bytes(bundle, index);
-        let uploaded = Upload::new(&gpu, bundle, index, constants, room.is_some())?;
+        let uploaded = DeviceConstants::new(&gpu, bundle, index, constants, room.is_some())?;
         let window = room.map(|bytes| Window::new(&gpu, bundle, index, constants, bytes)).transpose()?;
         let image = match options.cold {
             Some(mode) => Some(uploaded.image(&gpu, constants, mode)?),
-            None => uploaded.copy(&gpu, constants, [inward, outward]).map(|()| None)?,
+            None => uploaded.copy(&gpu, constants, [upload_stream, download_stream]).map(|()| None)?,
         };
         let what = format!("the status of device '{id}'");
-        let shared = Shared { there: DeviceMemory::new(&gpu, 4, &what)?, here: Pinned::new(&gpu, 4, &what)? };
+        let status = KernelStatus { device: DeviceMemory::new(&gpu, 4, &what)?, host: Pinned::new(&gpu, 4, &what)? };
         let mut stages = HashMap::new();
         let mut modules: HashMap<usize, Module> = HashMap::new();
         let launches = launches(bundle, index)?;
-        let mut chooser = Chooser::new(&gpu, bundle, index, launches.values().flatten(), streams[0], &mut choices)?;
+        let mut selector =
+            AlgorithmSelector::new(&gpu, bundle, index, launches.values().flatten(), streams[0], &mut choices)?;
         for (number, stage) in bundle.stages_of(index) {
             let module = match modules.entry(stage.executable) {
-                Entry::Occupied(place) => place.into_mut(),
-                Entry::Vacant(place) => {
-                    place.insert(Module::load(&gpu, folder.join(&bundle.executables[stage.executable].file))?)
+                Entry::Occupied(entry) => entry.into_mut(),
+                Entry::Vacant(entry) => {
+                    entry.insert(Module::load(&gpu, folder.join(&bundle.executables[stage.executable].file))?)
                 }
             };
             let launches = &launches[&number][..];
@@ -157,7 +162,7 @@ impl CudaExecutable {
                 module.signatures.check(&wanted, &call.kernel, bundle.has_extents(), &module.path)?;
             }
             let constants = (&uploaded, window.as_ref());
-            stages.insert(number, Stage::plan((stage, launches), module, &shared, constants, &mut chooser)?);
+            stages.insert(number, Stage::plan((stage, launches), module, &status, constants, &mut selector)?);
         }
         choices.save()?;
         let workspace = stages.values().map(|stage| stage.workspace).max().unwrap_or(0);
@@ -172,12 +177,12 @@ impl CudaExecutable {
             constants: uploaded,
             window,
             workspaces,
-            shared,
+            status,
             streams,
             events,
-            inward,
-            outward,
-            moments: Mutex::new(Moments::default()),
+            upload_stream,
+            download_stream,
+            completions: Mutex::new(CompletionEvents::default()),
             timeline: Mutex::new(Timeline::default()),
             is_cold: AtomicBool::new(image.is_some()),
             state: Mutex::new(State {
@@ -185,22 +190,22 @@ impl CudaExecutable {
                 measured: HashMap::new(),
                 cold: HashMap::new(),
                 image,
-                spent: None,
+                retired_image: None,
                 lost: None,
             }),
             gpu,
         })
     }
 
-    /// Waits until nothing is done any more.
-    fn finish(&self) {
-        for &stream in self.streams.iter().chain([&self.inward, &self.outward]) {
-            // What is lost is done.
-            let _ = self.gpu.finish(stream);
+    /// Waits for all streams.
+    fn synchronize_streams(&self) {
+        for &stream in self.streams.iter().chain([&self.upload_stream, &self.download_stream]) {
+            // A lost context has no pending work.
+            let _ = self.gpu.synchronize(stream);
         }
     }
 
-    /// For one stage at a time, and for none if the GPU is lost.
+    /// Locks the state, so that one stage is issued at a time. Fails if the GPU is lost.
     fn enter(&self) -> std::result::Result<Guard<'_, State>, String> {
         let state = self.state.lock();
         match &state.lost {
@@ -209,28 +214,30 @@ impl CudaExecutable {
         }
     }
 
-    fn failed(&self, state: &mut State, fault: &Fault) -> String {
-        let problem = self.remedy(fault);
-        if matches!(fault, Fault::Lost(_)) {
+    /// Returns the message of a fault, and marks the GPU as lost if it is.
+    fn note_fault(&self, state: &mut State, fault: &CudaError) -> String {
+        let problem = self.describe(fault);
+        if matches!(fault, CudaError::Lost(_)) {
             state.lost = Some(problem.clone());
         }
         problem
     }
 
-    fn problem(&self, fault: Fault) -> String {
-        let problem = self.remedy(&fault);
-        if matches!(fault, Fault::Lost(_)) {
+    /// As [`CudaExecutable::note_fault`], for callers that do not hold the state.
+    fn fault_message(&self, fault: CudaError) -> String {
+        let problem = self.describe(&fault);
+        if matches!(fault, CudaError::Lost(_)) {
             self.state.lock().lost = Some(problem.clone());
         }
         problem
     }
 
-    /// What is wrong, and whether it can be gone on.
-    fn remedy(&self, fault: &Fault) -> String {
+    /// Returns the message of a fault, with the remedy.
+    fn describe(&self, fault: &CudaError) -> String {
         match fault {
-            Fault::Lost(text) => {
-                let place = self.running();
-                format!("{text}{place}; CUDA does nothing more on this GPU in this process: start it again")
+            CudaError::Lost(text) => {
+                let stages = self.running();
+                format!("{text}{stages}; the CUDA context is lost: restart the process")
             }
             other => other.to_string(),
         }
@@ -251,7 +258,8 @@ fn launches(bundle: &Bundle, device: usize) -> Result<BTreeMap<usize, Vec<Launch
     bundle.stages_of(device).map(of_stage).collect()
 }
 
-/// How much memory the plan leaves for a device's weights, if it has them streamed and they are more.
+/// Returns the size of the window for streamed weights: the memory that the plan leaves for them; `None` if they fit into it
+/// or are not streamed.
 fn window_bytes(bundle: &Bundle, device: usize) -> Option<u64> {
     let bundle::Device { streams_weights, memory, .. } = bundle.devices[device];
     let used = MemoryUse::planned(bundle, None)[device];
@@ -261,11 +269,11 @@ fn window_bytes(bundle: &Bundle, device: usize) -> Option<u64> {
 
 impl Drop for CudaExecutable {
     fn drop(&mut self) {
-        self.finish();
+        self.synchronize_streams();
         let mut state = self.state.lock();
         let State { graphs, measured, cold, .. } = &mut *state;
         let graphs = graphs.drain().filter_map(|(_, graph)| graph);
-        let graphs = graphs.chain(measured.drain().map(|(_, (graph, _))| graph));
+        let graphs = graphs.chain(measured.drain().filter_map(|(_, (graph, _))| graph));
         graphs.chain(cold.drain().map(|(_, (graph, _))| graph)).for_each(|graph| self.gpu.drop_graph(graph));
     }
 }

@@ -1,27 +1,30 @@
-//! Launches: the payload of calls on CUDA devices. The compiler fills these types in.
+//! Launches: the payload of calls on CUDA devices, written by the compiler.
 
 use crate::bundle::Call;
 use serde::{Deserialize, Serialize};
 
-/// Launch of a call: a kernel `(buffers…, extent: i64, status: *mut i32)` on a grid, whose threads share its iterations. The
-/// status is there only where the kernel `can_fail`. Only threads that fail write it.
+/// Launch of a call: a kernel `(buffers…, extent: i64, status: *mut i32)` on a grid, whose threads share its iterations. Only
+/// kernels that `can_fail` have a status, which failing threads write.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Launch {
+    /// Number of blocks.
     pub blocks: u32,
+    /// Threads per block.
     pub threads: u32,
+    /// True if the kernel has a status argument.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub can_fail: bool,
-    /// Kernels on the same buffers that finish what it has begun.
+    /// Kernels that run after it on the same buffers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub then: Vec<Then>,
-    /// Another way to the same result, which is taken where the library is installed and not slower.
+    pub then: Vec<FollowUpKernel>,
+    /// Library call with the same result, used if the library is installed and faster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub library: Option<LibraryCall>,
 }
 
 impl Launch {
-    /// Reads the launch of a call.
+    /// Parses the payload of a call.
     pub fn of(call: &Call) -> Result<Self, String> {
         if call.payload.is_null() {
             return Err("it has no grid to launch".to_owned());
@@ -29,12 +32,13 @@ impl Launch {
         Self::deserialize(&call.payload).map_err(|error| format!("its payload is not a launch: {error}"))
     }
 
-    /// Returns the payload of a call.
+    /// Converts the launch to the payload of a call.
     pub fn to_payload(&self) -> serde_json::Value {
         serde_json::to_value(self).expect("keys are strings and all numbers are integers")
     }
 
-    /// Returns the signatures of all kernels that may be launched for a call ([`Call::signature`]), with blocks and threads behind.
+    /// Returns the signatures of all kernels that may be launched for a call ([`Call::signature`]), followed by blocks and
+    /// threads.
     pub fn signatures(&self, call: &Call) -> Vec<String> {
         let line =
             |kernel: &str, extent, blocks, threads| format!("{} {blocks} {threads}", call.signature(kernel, extent));
@@ -45,35 +49,45 @@ impl Launch {
     }
 }
 
-/// A kernel on the buffers of a call, behind what came before.
+/// Kernel that runs on the buffers of a call after its first kernel or its library call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Then {
+pub struct FollowUpKernel {
+    /// Name of the kernel.
     pub kernel: String,
+    /// Number of blocks.
     pub blocks: u32,
+    /// Threads per block.
     pub threads: u32,
+    /// Number of iterations.
     pub extent: i64,
 }
 
-/// What a vendor's library computes: of the call's buffers, it has the first ones and, as its output, the last one.
+/// Call of a vendor library. Its inputs are the first buffers of the call, its output is the last one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LibraryCall {
-    pub way: Library,
-    /// Kernels on all buffers that finish what it has computed.
+    /// Computation of the library.
+    #[serde(rename = "way")]
+    pub computation: LibraryOp,
+    /// Kernels that run after it on all buffers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub then: Vec<Then>,
+    pub then: Vec<FollowUpKernel>,
 }
 
+/// Computation of a vendor library.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Library {
+pub enum LibraryOp {
+    /// Convolution by cuDNN.
     Convolution(Convolution),
-    Product(Product),
+    /// Matrix product by cuBLASLt.
+    #[serde(rename = "product")]
+    MatMul(MatMul),
 }
 
-impl Library {
-    /// What is wrong with its numbers, if something is.
+impl LibraryOp {
+    /// Returns an error message if its sizes are inconsistent.
     pub(crate) fn problem(&self) -> Option<String> {
         match self {
             Self::Convolution(Convolution { input, filters, output, groups, strides, dilations, .. }) => {
@@ -82,20 +96,18 @@ impl Library {
                     && filters[1].checked_mul(*groups) == Some(input[1])
                     && strides.iter().chain(dilations).chain([groups]).all(|&number| number > 0);
                 let text = || {
-                    format!(
-                        "the library's filters {filters:?} do not lead from {input:?} to {output:?} in {groups} groups"
-                    )
+                    format!("the library's filters {filters:?} do not map {input:?} to {output:?} in {groups} groups")
                 };
                 (!fits).then(text)
             }
-            Self::Product(Product { count, rows, columns, depth, .. }) => {
+            Self::MatMul(MatMul { count, rows, columns, depth, .. }) => {
                 let is_empty = [count, rows, columns, depth].contains(&&0);
-                is_empty.then(|| format!("the library has {count} products of {rows} by {depth} by {columns}"))
+                is_empty.then(|| format!("the library's product is empty: {count} of {rows} * {depth} * {columns}"))
             }
         }
     }
 
-    /// The bytes of each buffer, from the first that is used to the last.
+    /// Returns the size of each buffer in bytes, from its first to its last accessed element.
     pub fn buffer_bytes(&self) -> Vec<u64> {
         let floats = |count: u64| count.saturating_mul(4);
         match self {
@@ -111,7 +123,7 @@ impl Library {
                 bytes.push(images(it.output, output));
                 bytes
             }
-            Self::Product(it) => {
+            Self::MatMul(it) => {
                 let matrices = |rows: u32, columns: u32, stride: u64| {
                     let apart = stride.saturating_mul(u64::from(it.count).saturating_sub(1));
                     floats((u64::from(rows) * u64::from(columns)).saturating_add(apart))
@@ -126,54 +138,73 @@ impl Library {
     }
 }
 
-/// What is computed of each sum.
+/// Elementwise function of the result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Epilogue {
+    /// Identity.
     #[default]
     None,
+    /// `max(x, 0)`.
     Relu,
 }
 
-/// A convolution of `f32` images, `[batch, channels, rows, columns]`. Its buffers: input, filters `[filters, channels / groups, rows,
-/// columns]`, a bias for each filter, the residual if there is one, output.
+/// Convolution of `f32` images. Its buffers: input, filters, bias (one per filter), the residual if there is one, output.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Convolution {
+    /// Shape of the input: `[batch, channels, rows, columns]`.
     pub input: [u32; 4],
+    /// Shape of the filters: `[filters, channels / groups, rows, columns]`.
     pub filters: [u32; 4],
+    /// Shape of the output: `[batch, filters, rows, columns]`.
     pub output: [u32; 4],
-    /// Elements from an image to the next one, in input, output and residual: more than an image has where it is a part of
-    /// another tensor.
+    /// Batch strides of input, output and residual in elements; larger than an image if it is part of another tensor.
     pub image_strides: [u64; 3],
-    /// At the top and on the left; as much at the bottom and on the right, or less where no window reaches it.
+    /// Padding at the top and on the left. The padding at the bottom and on the right is the same, or less if no window
+    /// reaches it.
     pub padding: [u32; 2],
+    /// Strides of rows and columns.
     pub strides: [u32; 2],
+    /// Dilations of rows and columns.
     pub dilations: [u32; 2],
+    /// Number of groups.
     pub groups: u32,
-    /// Whether a tensor of the output's shape is added before the epilogue.
+    /// True if a tensor of the output's shape is added before the epilogue.
     pub has_residual: bool,
+    /// Function applied to the result.
     pub epilogue: Epilogue,
 }
 
-/// Products of row-major `f32` matrices, `alpha * left * right`: `[rows, depth]` or turned, `[depth, columns]` or turned. Buffers:
-/// left, right, a bias for each column if there is one, output.
+/// Batch of products of row-major `f32` matrices: `alpha * left * right`. Its buffers: left, right, bias (one per column) if
+/// there is one, output.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Product {
-    /// How many products there are, and how far apart their matrices lie: 0 for a matrix that all of them share.
+pub struct MatMul {
+    /// Number of products.
     pub count: u32,
+    /// Distance between left matrices in elements; 0 if all products share one.
     pub left_stride: u64,
+    /// Distance between right matrices in elements; 0 if all products share one.
     pub right_stride: u64,
+    /// Distance between output matrices in elements.
     pub output_stride: u64,
+    /// Rows of the output.
     pub rows: u32,
+    /// Columns of the output.
     pub columns: u32,
+    /// Columns of the left matrix.
     pub depth: u32,
-    /// Whether matrices lie as `[depth, rows]` and `[columns, depth]`.
-    pub left_is_turned: bool,
-    pub right_is_turned: bool,
-    /// The bits of an `f32`.
+    /// True if the left matrix is transposed: `[depth, rows]` instead of `[rows, depth]`.
+    #[serde(rename = "left_is_turned")]
+    pub left_is_transposed: bool,
+    /// True if the right matrix is transposed: `[columns, depth]` instead of `[depth, columns]`.
+    #[serde(rename = "right_is_turned")]
+    pub right_is_transposed: bool,
+    /// Factor: the bits of an `f32`.
     pub alpha: u32,
+    /// True if a bias is added to each row.
     pub has_bias: bool,
+    /// Function applied to the result.
     pub epilogue: Epilogue,
 }

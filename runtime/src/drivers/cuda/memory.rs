@@ -1,6 +1,6 @@
-//! Memory of GPUs, and of the host for them, which is freed when it is dropped.
+//! Owned GPU memory and pinned host memory.
 
-use super::driver::{Address, Fault, Gpu, Stream};
+use super::driver::{Address, CudaError, Gpu, Stream};
 use crate::{
     bundle::ALIGNMENT,
     error::{Error, Result},
@@ -8,28 +8,28 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// Zeroed bytes on a GPU.
+/// GPU memory, zeroed when allocated.
 pub(crate) struct DeviceMemory {
     gpu: Arc<dyn Gpu>,
     pub(crate) address: Address,
 }
 
-/// Bytes of the host that GPUs copy from and to by themselves.
+/// Pinned host memory.
 pub(crate) struct Pinned {
     gpu: Arc<dyn Gpu>,
     pointer: *mut u8,
 }
 
-// SAFETY: it owns its bytes; those who use its pointer see to it themselves.
+// SAFETY: it owns its bytes; users of its pointer are responsible for synchronization.
 unsafe impl Send for Pinned {}
 // SAFETY: as above.
 unsafe impl Sync for Pinned {}
 
 impl DeviceMemory {
-    /// `what` is named in the error if there is not enough memory.
+    /// Allocates GPU memory. `what` is its description in errors.
     pub(crate) fn new(gpu: &Arc<dyn Gpu>, bytes: u64, what: &str) -> Result<Self> {
-        let failed = |fault: Fault| match fault {
-            Fault::Memory => {
+        let failed = |fault: CudaError| match fault {
+            CudaError::Memory => {
                 let free = gpu.free_memory().map_or_else(|_| String::new(), |free| format!(", {free} bytes free"));
                 Error::Memory { what: format!("{what} ({}{free})", gpu.name()), bytes }
             }
@@ -38,9 +38,9 @@ impl DeviceMemory {
         let address = gpu.allocate(bytes.max(1)).map_err(failed)?;
         let memory = Self { gpu: gpu.clone(), address };
         let zero = || {
-            // SAFETY: these bytes are new, and nobody has them before they are zero.
+            // SAFETY: the memory is new, and not accessed before the stream has finished.
             unsafe { gpu.zero(address, bytes, Stream::DEFAULT) }?;
-            gpu.finish(Stream::DEFAULT)
+            gpu.synchronize(Stream::DEFAULT)
         };
         zero().map_err(failed)?;
         Ok(memory)
@@ -60,18 +60,19 @@ impl Drop for DeviceMemory {
 }
 
 impl Pinned {
+    /// Allocates zeroed pinned memory. `what` is its description in errors.
     pub(crate) fn new(gpu: &Arc<dyn Gpu>, bytes: u64, what: &str) -> Result<Self> {
-        let failed = |fault: Fault| match fault {
-            Fault::Memory => Error::Memory { what: format!("{what}, which must be pinned"), bytes },
+        let failed = |fault: CudaError| match fault {
+            CudaError::Memory => Error::Memory { what: format!("{what}, which must be pinned"), bytes },
             other => Error::Device { what: what.to_owned(), problem: other.to_string() },
         };
         let pointer = gpu.allocate_pinned(bytes.max(1)).map_err(failed)?;
         let memory = Self { gpu: gpu.clone(), pointer };
         if !pointer.addr().is_multiple_of(ALIGNMENT as usize) {
-            let problem = format!("the driver pinned memory that begins at no multiple of {ALIGNMENT} bytes");
+            let problem = format!("the driver returned pinned memory that is not aligned to {ALIGNMENT} bytes");
             return Err(Error::Device { what: what.to_owned(), problem });
         }
-        // SAFETY: these bytes are new.
+        // SAFETY: the memory is new.
         unsafe { pointer.write_bytes(0, bytes as usize) };
         Ok(memory)
     }

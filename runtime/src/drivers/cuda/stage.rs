@@ -1,107 +1,112 @@
-//! A stage as a GPU runs it.
+//! Stage on a GPU: its kernels and library calls, and their order on streams.
 
 use super::{
-    chains::{Place, places},
-    choice::Chooser,
-    driver::{Address, Event, Function, Gpu, Grid, Outcome, Plan, Stream},
-    executable::{Module, Shared},
-    launch::{Launch, Library, Then},
+    benchmark::AlgorithmSelector,
+    chains::{StreamAssignment, assign_streams},
+    driver::{Address, CudaResult, Event, Function, Gpu, Grid, Plan, Stream},
+    executable::{KernelStatus, Module},
+    launch::{FollowUpKernel, Launch, LibraryOp},
     memory::DeviceMemory,
-    upload::Upload,
-    window::{Visit, Window},
+    upload::DeviceConstants,
+    window::{Prefetch, Window},
 };
 use crate::bundle::{self, Buffer};
 use std::{ops::Range, sync::Arc};
 
+/// Stage on a GPU.
 pub(crate) struct Stage {
     pub(crate) name: String,
     calls: Vec<Call>,
-    /// How many streams it needs.
+    /// Number of streams that it uses.
     pub(crate) chains: usize,
     pub(crate) can_fail: bool,
-    /// The largest that one of its calls needs.
+    /// Maximum workspace of its calls in bytes.
     pub(crate) workspace: u64,
-    /// What comes to the window before each call, if there is one.
-    visits: Option<Vec<Visit>>,
+    /// By call: the copies into the window that precede it; `Some` if constants are streamed.
+    prefetches: Option<Vec<Prefetch>>,
 }
 
-/// Where the calls of a stage run.
+/// Streams, workspaces and events on which the calls of a stage are issued.
 #[derive(Clone, Copy)]
-pub(crate) struct Lanes<'a> {
+pub(crate) struct IssueContext<'a> {
     pub(crate) gpu: &'a dyn Gpu,
     pub(crate) streams: &'a [Stream],
-    /// One for each chain.
+    /// One per chain.
     pub(crate) workspaces: &'a [DeviceMemory],
     pub(crate) events: &'a Events,
     pub(crate) window: Option<&'a Window>,
 }
 
+/// Call of a stage.
 struct Call {
-    /// A library's way, which comes before the kernels.
-    plan: Option<(Arc<dyn Plan>, Library)>,
+    /// Library call that precedes the kernels.
+    plan: Option<(Arc<dyn Plan>, LibraryOp)>,
     kernels: Vec<Kernel>,
     task: usize,
-    /// The last of its constants, in the order of the upload.
+    /// Maximum position of its constants in the order of the upload.
     newest: Option<usize>,
-    /// Which part of the launch's table its buffers are.
+    /// Range of its buffers in the launch's table.
     buffers: Range<usize>,
-    place: Place,
+    assignment: StreamAssignment,
 }
 
-/// A kernel that is launched on all buffers of a call.
+/// Kernel launched on all buffers of a call.
 pub(crate) struct Kernel {
     function: Function,
     grid: Grid,
-    /// What comes behind the buffers.
+    /// Arguments after the buffers: the extent and, if the kernel can fail, the address of the status.
     rest: Vec<u64>,
 }
 
 impl Kernel {
-    fn of(then: &Then, module: &Module) -> crate::Result<Self> {
+    fn of(then: &FollowUpKernel, module: &Module) -> crate::Result<Self> {
         let grid = Grid { blocks: then.blocks, threads: then.threads };
         Ok(Self { function: module.function(&then.kernel)?, grid, rest: vec![then.extent.cast_unsigned()] })
     }
 
+    /// Enqueues the kernel.
+    ///
     /// # Safety
-    /// The buffers are those that the compiler wrote the kernel for.
-    pub(crate) unsafe fn launch(&self, gpu: &dyn Gpu, buffers: &[Address], stream: Stream) -> Outcome<()> {
+    /// The kernel was compiled for these buffers.
+    pub(crate) unsafe fn launch(&self, gpu: &dyn Gpu, buffers: &[Address], stream: Stream) -> CudaResult<()> {
         let arguments: Vec<u64> = buffers.iter().chain(&self.rest).copied().collect();
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { gpu.launch(self.function, self.grid, &arguments, stream) }
     }
 }
 
-/// The buffers that a library knows of those of a call: the first ones, and the last.
-pub(crate) fn known_buffers(way: &Library, buffers: &[Address]) -> Vec<Address> {
-    let count = way.buffer_bytes().len().saturating_sub(1);
+/// Returns the buffers of a call that the library accesses: the first ones, and the last one as its output.
+pub(crate) fn known_buffers(computation: &LibraryOp, buffers: &[Address]) -> Vec<Address> {
+    let count = computation.buffer_bytes().len().saturating_sub(1);
     buffers[..count].iter().chain(buffers.last()).copied().collect()
 }
 
-/// Events that stages need while they are issued.
+/// Events for issuing and measuring stages, shared by all stages of a device.
 pub(crate) struct Events {
     fork: Event,
+    /// By chain.
     joins: Vec<Event>,
-    /// For calls that others wait for.
+    /// By call: completion.
     of_calls: Vec<Event>,
-    /// For constants that calls wait for.
-    of_visits: Vec<Event>,
-    /// The time that tasks are measured from, and their beginnings. What was part of a capture has no time, so these are none
-    /// of the others.
+    /// By call: arrival of its constants in the window.
+    of_prefetches: Vec<Event>,
+    /// Origin of the measured times. Timing events are separate, because events recorded in a capture have no time.
     mark: Event,
+    /// Starts of tasks, and the end of the last one.
     of_tasks: Vec<Event>,
 }
 
 impl Events {
-    pub(crate) fn new(gpu: &dyn Gpu, chains: usize, calls: usize, visits: usize) -> Outcome<Self> {
-        let joins = (0..chains).map(|_| gpu.event()).collect::<Outcome<_>>()?;
-        let of_calls = (0..calls).map(|_| gpu.event()).collect::<Outcome<_>>()?;
-        let of_visits = (0..visits).map(|_| gpu.event()).collect::<Outcome<_>>()?;
-        let of_tasks = (0..=calls).map(|_| gpu.event()).collect::<Outcome<_>>()?;
-        Ok(Self { fork: gpu.event()?, joins, of_calls, of_visits, mark: gpu.event()?, of_tasks })
+    pub(crate) fn new(gpu: &dyn Gpu, chains: usize, calls: usize, prefetches: usize) -> CudaResult<Self> {
+        let joins = (0..chains).map(|_| gpu.event()).collect::<CudaResult<_>>()?;
+        let of_calls = (0..calls).map(|_| gpu.event()).collect::<CudaResult<_>>()?;
+        let of_prefetches = (0..prefetches).map(|_| gpu.event()).collect::<CudaResult<_>>()?;
+        let of_tasks = (0..=calls).map(|_| gpu.event()).collect::<CudaResult<_>>()?;
+        Ok(Self { fork: gpu.event()?, joins, of_calls, of_prefetches, mark: gpu.event()?, of_tasks })
     }
 }
 
-/// When a task ran: microseconds since the stage began.
+/// Time of a task, in µs since [`TaskTimer::mark`].
 pub(crate) struct TaskTime {
     pub(crate) task: usize,
     pub(crate) begin_us: f64,
@@ -109,13 +114,13 @@ pub(crate) struct TaskTime {
 }
 
 impl Stage {
-    /// Finds the functions of a stage with the launches of its calls, and chooses between them and libraries.
+    /// Loads the kernels of a stage and chooses between them and library algorithms. `launches` are those of its calls.
     pub(crate) fn plan(
         (stage, launches): (&bundle::Stage, &[Launch]),
         module: &Module,
-        shared: &Shared,
-        (constants, window): (&Upload, Option<&Window>),
-        chooser: &mut Chooser<'_>,
+        status: &KernelStatus,
+        (constants, window): (&DeviceConstants, Option<&Window>),
+        selector: &mut AlgorithmSelector<'_>,
     ) -> crate::Result<Self> {
         let after: Vec<&[usize]> = stage.calls.iter().map(|call| &call.after[..]).collect();
         let mut planned = Self {
@@ -124,36 +129,36 @@ impl Stage {
             chains: 1,
             can_fail: false,
             workspace: 0,
-            visits: window.map(|window| window.visits(stage)).transpose()?,
+            prefetches: window.map(|window| window.prefetches(stage)).transpose()?,
         };
         let mut first = 0;
-        for ((call, launch), place) in stage.calls.iter().zip(launches).zip(places(&after)) {
+        for ((call, launch), assignment) in stage.calls.iter().zip(launches).zip(assign_streams(&after)) {
             let Launch { blocks, threads, .. } = *launch;
-            let first_kernel = Then { kernel: call.kernel.clone(), blocks, threads, extent: call.extent };
-            let of = |then: &Then| Kernel::of(then, module);
+            let first_kernel = FollowUpKernel { kernel: call.kernel.clone(), blocks, threads, extent: call.extent };
+            let of = |then: &FollowUpKernel| Kernel::of(then, module);
             let mut kernels =
                 std::iter::once(&first_kernel).chain(&launch.then).map(of).collect::<crate::Result<Vec<_>>>()?;
-            kernels[0].rest.extend(launch.can_fail.then_some(shared.status()));
+            kernels[0].rest.extend(launch.can_fail.then_some(status.address()));
             let mut plan = None;
             if let Some(library) = &launch.library {
                 let then = library.then.iter().map(of).collect::<crate::Result<Vec<_>>>()?;
-                let chosen = chooser.choose((call, launch), library, [&kernels, &then], alignment(&call.buffers));
+                let chosen = selector.choose((call, launch), library, [&kernels, &then], alignment(&call.buffers));
                 plan = chosen.map_err(|fault| {
-                    let what = format!("stage '{}', kernel '{}', trying a library", stage.name, call.kernel);
+                    let what = format!("stage '{}', kernel '{}', benchmarking a library", stage.name, call.kernel);
                     crate::Error::Device { what, problem: fault.to_string() }
                 })?;
                 if plan.is_some() {
                     kernels = then;
                 }
             }
-            let known = plan.as_ref().and(launch.library.as_ref()).map(|library| library.way.clone());
+            let known = plan.as_ref().and(launch.library.as_ref()).map(|library| library.computation.clone());
             let newest = call.constants().filter_map(|it| constants.rank(it)).max();
             let buffers = first..first + call.buffers.len();
             first = buffers.end;
-            planned.chains = planned.chains.max(place.chain + 1);
+            planned.chains = planned.chains.max(assignment.chain + 1);
             planned.can_fail |= launch.can_fail;
             planned.workspace = planned.workspace.max(plan.as_ref().map_or(0, |plan| plan.workspace()));
-            planned.calls.push(Call { plan: plan.zip(known), kernels, task: call.task, newest, buffers, place });
+            planned.calls.push(Call { plan: plan.zip(known), kernels, task: call.task, newest, buffers, assignment });
         }
         Ok(planned)
     }
@@ -162,32 +167,32 @@ impl Stage {
         self.calls.len()
     }
 
-    /// Puts all calls on streams. What is on the first stream later comes after all of them.
+    /// Enqueues all calls on their streams. Later work on the first stream is ordered after all of them.
     ///
     /// # Safety
-    /// The table has the addresses of all buffers of the stage; workspaces are long enough.
-    pub(crate) unsafe fn issue(&self, table: &[Address], lanes: Lanes<'_>) -> Outcome<()> {
-        let Lanes { gpu, streams, workspaces, events, window } = lanes;
-        if let Some((window, visits)) = window.zip(self.visits.as_ref()) {
-            // SAFETY: the caller's.
-            return unsafe { self.issue_through(window, visits, table, lanes) };
+    /// The table has the addresses of all buffers of the stage; workspaces are large enough.
+    pub(crate) unsafe fn issue(&self, table: &[Address], context: IssueContext<'_>) -> CudaResult<()> {
+        let IssueContext { gpu, streams, workspaces, events, window } = context;
+        if let Some((window, prefetches)) = window.zip(self.prefetches.as_ref()) {
+            // SAFETY: guaranteed by the caller.
+            return unsafe { self.issue_streamed(window, prefetches, table, context) };
         }
-        let mut has_begun = [false; super::chains::CHAINS];
+        let mut is_forked = [false; super::chains::CHAINS];
         if self.chains > 1 {
             gpu.record(events.fork, streams[0])?;
         }
         for (index, call) in self.calls.iter().enumerate() {
-            let chain = call.place.chain;
+            let chain = call.assignment.chain;
             let stream = streams[chain];
-            if !std::mem::replace(&mut has_begun[chain], true) && chain > 0 {
+            if !std::mem::replace(&mut is_forked[chain], true) && chain > 0 {
                 gpu.wait(stream, events.fork)?;
             }
-            for &other in &call.place.waits {
+            for &other in &call.assignment.waits {
                 gpu.wait(stream, events.of_calls[other])?;
             }
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe { call.issue(gpu, &table[call.buffers.clone()], stream, workspaces[chain].address) }?;
-            if call.place.is_awaited {
+            if call.assignment.is_awaited {
                 gpu.record(events.of_calls[index], stream)?;
             }
         }
@@ -198,65 +203,67 @@ impl Stage {
         Ok(())
     }
 
-    /// The same where constants pass through a window: calls are on the first stream, constants come on the second.
+    /// As [`Stage::issue`] with streamed constants: calls run on the first stream, copies of constants on the second.
     ///
     /// # Safety
     /// As above.
-    unsafe fn issue_through(
+    unsafe fn issue_streamed(
         &self,
         window: &Window,
-        visits: &[Visit],
+        prefetches: &[Prefetch],
         table: &[Address],
-        lanes: Lanes<'_>,
-    ) -> Outcome<()> {
-        let Lanes { gpu, streams: &[stream, copies, ..], workspaces, events, .. } = lanes else { return Ok(()) };
+        context: IssueContext<'_>,
+    ) -> CudaResult<()> {
+        let IssueContext { gpu, streams: &[stream, copies, ..], workspaces, events, .. } = context else {
+            return Ok(());
+        };
         gpu.record(events.fork, stream)?;
         gpu.wait(copies, events.fork)?;
-        for (index, (call, visit)) in self.calls.iter().zip(visits).enumerate() {
-            if let Some(reader) = visit.after {
+        for (index, (call, prefetch)) in self.calls.iter().zip(prefetches).enumerate() {
+            if let Some(reader) = prefetch.after {
                 gpu.wait(copies, events.of_calls[reader])?;
             }
-            // SAFETY: whoever reads what was there is done.
-            if unsafe { window.bring(gpu, visit, copies) }? {
-                gpu.record(events.of_visits[index], copies)?;
-                gpu.wait(stream, events.of_visits[index])?;
+            // SAFETY: the copies wait for the last reader of the overwritten constants.
+            if unsafe { window.issue_prefetch(gpu, prefetch, copies) }? {
+                gpu.record(events.of_prefetches[index], copies)?;
+                gpu.wait(stream, events.of_prefetches[index])?;
             }
-            let buffers = window.buffers(&table[call.buffers.clone()], visit);
-            // SAFETY: the caller's; constants are where the visit says.
+            let buffers = window.buffers(&table[call.buffers.clone()], prefetch);
+            // SAFETY: guaranteed by the caller; the prefetch has the addresses of constants.
             unsafe { call.issue(gpu, &buffers, stream, workspaces[0].address) }?;
             gpu.record(events.of_calls[index], stream)?;
         }
-        // The last copies are done, since calls have waited for them; a capture wants to be told.
+        // The calls have waited for all copies, but a capture requires that forked streams are joined.
         gpu.record(events.joins[0], copies)?;
         gpu.wait(stream, events.joins[0])
     }
 
-    /// Puts all calls on the first stream, one after the other. Before each, the caller is told its task and the last of its
-    /// constants.
+    /// Enqueues all calls on the first stream. `before` is called before each of them with its task and the maximum position
+    /// of its constants in the upload.
     ///
     /// # Safety
     /// As above.
-    pub(crate) unsafe fn issue_one_by_one(
+    pub(crate) unsafe fn issue_sequentially(
         &self,
         table: &[Address],
-        lanes: Lanes<'_>,
-        mut before: impl FnMut(usize, Option<usize>) -> Outcome<()>,
-    ) -> Outcome<()> {
-        let Lanes { gpu, streams, workspaces, window, .. } = lanes;
+        context: IssueContext<'_>,
+        mut before: impl FnMut(usize, Option<usize>) -> CudaResult<()>,
+    ) -> CudaResult<()> {
+        let IssueContext { gpu, streams, workspaces, window, .. } = context;
         let (stream, workspace) = (streams[0], workspaces[0].address);
         for (index, call) in self.calls.iter().enumerate() {
             before(call.task, call.newest)?;
             let buffers = &table[call.buffers.clone()];
-            match window.zip(self.visits.as_ref().map(|visits| &visits[index])) {
+            match window.zip(self.prefetches.as_ref().map(|prefetches| &prefetches[index])) {
                 None => {
-                    // SAFETY: the caller's.
+                    // SAFETY: guaranteed by the caller.
                     unsafe { call.issue(gpu, buffers, stream, workspace) }?;
                 }
-                Some((window, visit)) => {
-                    // SAFETY: on one stream, whatever comes before is done.
-                    unsafe { window.bring(gpu, visit, stream) }?;
-                    // SAFETY: the caller's; constants are where the visit says.
-                    unsafe { call.issue(gpu, &window.buffers(buffers, visit), stream, workspace) }?;
+                Some((window, prefetch)) => {
+                    // SAFETY: earlier readers are ordered before the copies on the same stream.
+                    unsafe { window.issue_prefetch(gpu, prefetch, stream) }?;
+                    // SAFETY: guaranteed by the caller; the prefetch has the addresses of constants.
+                    unsafe { call.issue(gpu, &window.buffers(buffers, prefetch), stream, workspace) }?;
                 }
             }
         }
@@ -264,60 +271,74 @@ impl Stage {
     }
 }
 
-/// Measures tasks by events between them.
-#[derive(Default)]
-pub(crate) struct Stopwatch {
+/// Measurement of tasks by events between them.
+pub(crate) struct TaskTimer {
+    /// Tasks in order of their events.
     tasks: Vec<usize>,
+    /// True if the events are recorded in a capture.
+    is_captured: bool,
 }
 
-impl Stopwatch {
-    /// A task begins, or goes on, in a capture.
-    pub(crate) fn begin(&mut self, task: usize, gpu: &dyn Gpu, stream: Stream, events: &Events) -> Outcome<()> {
+impl TaskTimer {
+    pub(crate) fn new(is_captured: bool) -> Self {
+        Self { tasks: vec![], is_captured }
+    }
+
+    /// Records the start of a task, unless the task is already running.
+    pub(crate) fn begin(&mut self, task: usize, gpu: &dyn Gpu, stream: Stream, events: &Events) -> CudaResult<()> {
         if self.tasks.last() == Some(&task) {
             return Ok(());
         }
-        gpu.record_in_graph(events.of_tasks[self.tasks.len()], stream)?;
+        self.record(gpu, stream, events)?;
         self.tasks.push(task);
         Ok(())
     }
 
-    /// The last task ends, in a capture.
-    pub(crate) fn end(&self, gpu: &dyn Gpu, stream: Stream, events: &Events) -> Outcome<()> {
-        gpu.record_in_graph(events.of_tasks[self.tasks.len()], stream)
+    /// Records the end of the last task.
+    pub(crate) fn end(&self, gpu: &dyn Gpu, stream: Stream, events: &Events) -> CudaResult<()> {
+        self.record(gpu, stream, events)
     }
 
-    /// Marks the time that is measured from: when everything on the stream is done.
-    pub(crate) fn mark(gpu: &dyn Gpu, stream: Stream, events: &Events) -> Outcome<()> {
+    /// Records the next event.
+    fn record(&self, gpu: &dyn Gpu, stream: Stream, events: &Events) -> CudaResult<()> {
+        let event = events.of_tasks[self.tasks.len()];
+        if self.is_captured { gpu.record_in_graph(event, stream) } else { gpu.record(event, stream) }
+    }
+
+    /// Records the origin of the measured times on a stream.
+    pub(crate) fn mark(gpu: &dyn Gpu, stream: Stream, events: &Events) -> CudaResult<()> {
         gpu.record(events.mark, stream)
     }
 
-    /// Microseconds since the mark, when everything on the stream is done. Tasks cannot be read any more then.
-    pub(crate) fn since_mark(gpu: &dyn Gpu, stream: Stream, events: &Events) -> Outcome<f64> {
+    /// Waits for the stream and returns the time since the mark in µs. Reuses an event of the tasks, so these cannot be read
+    /// afterwards.
+    pub(crate) fn since_mark(gpu: &dyn Gpu, stream: Stream, events: &Events) -> CudaResult<f64> {
         let end = events.of_tasks[0];
         gpu.record(end, stream)?;
-        gpu.finish(stream)?;
+        gpu.synchronize(stream)?;
         gpu.micros_between(events.mark, end)
     }
 
-    /// When tasks ran, all of which are done, since the mark.
-    pub(crate) fn read(&self, gpu: &dyn Gpu, events: &Events) -> Outcome<Vec<TaskTime>> {
+    /// Returns the times of the tasks, all of which have completed.
+    pub(crate) fn read(&self, gpu: &dyn Gpu, events: &Events) -> CudaResult<Vec<TaskTime>> {
         let at = |event: usize| gpu.micros_between(events.mark, events.of_tasks[event]);
         let time = |(index, &task)| Ok(TaskTime { task, begin_us: at(index)?, end_us: at(index + 1)? });
         self.tasks.iter().enumerate().map(time).collect()
     }
 }
 
-/// The least share of what was measured of a task that it keeps.
+/// Minimum fraction of a task's measured time that remains after the correction.
 const LEAST_SHARE: f64 = 0.1;
 
-/// Tasks one behind the other that take as long as the stage does without events between them: an event takes about as long as a
-/// small kernel, and calls that do not wait for each other share the GPU.
-pub(crate) fn fitted(times: Vec<TaskTime>, whole_us: f64) -> Vec<TaskTime> {
+/// Scales the times of tasks so that they add up to the time of the stage without events (`whole_us`), back to back: an event
+/// takes about as long as a small kernel, and independent calls overlap on the GPU. First, the surplus is subtracted equally;
+/// then the rest is scaled down.
+pub(crate) fn scale_task_times(times: Vec<TaskTime>, whole_us: f64) -> Vec<TaskTime> {
     let measured: f64 = times.iter().map(|time| time.end_us - time.begin_us).sum();
     let surplus = ((measured - whole_us) / times.len().max(1) as f64).max(0.0);
     let shares = times.iter().map(|time| {
-        let took = time.end_us - time.begin_us;
-        (took - surplus).max(took * LEAST_SHARE)
+        let duration = time.end_us - time.begin_us;
+        (duration - surplus).max(duration * LEAST_SHARE)
     });
     let shares: Vec<f64> = shares.collect();
     let factor = (whole_us / shares.iter().sum::<f64>()).min(1.0);
@@ -333,17 +354,17 @@ pub(crate) fn fitted(times: Vec<TaskTime>, whole_us: f64) -> Vec<TaskTime> {
 impl Call {
     /// # Safety
     /// As for [`Stage::issue`].
-    unsafe fn issue(&self, gpu: &dyn Gpu, buffers: &[Address], stream: Stream, workspace: Address) -> Outcome<()> {
-        if let Some((plan, way)) = &self.plan {
-            // SAFETY: the caller's.
-            unsafe { plan.run(&known_buffers(way, buffers), workspace, stream) }?;
+    unsafe fn issue(&self, gpu: &dyn Gpu, buffers: &[Address], stream: Stream, workspace: Address) -> CudaResult<()> {
+        if let Some((plan, computation)) = &self.plan {
+            // SAFETY: guaranteed by the caller.
+            unsafe { plan.run(&known_buffers(computation, buffers), workspace, stream) }?;
         }
-        // SAFETY: the compiler wrote the kernels for these buffers.
+        // SAFETY: the kernels were compiled for these buffers.
         self.kernels.iter().try_for_each(|kernel| unsafe { kernel.launch(gpu, buffers, stream) })
     }
 }
 
-/// What the addresses of a call's buffers are multiples of. All but those in the arena are values and constants by themselves.
+/// Returns the common alignment of a call's buffers in bytes. All but those in the arena are aligned values and constants.
 fn alignment(buffers: &[Buffer]) -> u64 {
     let of = |buffer: &Buffer| match buffer {
         Buffer::Arena(offset) if *offset > 0 => 1 << offset.trailing_zeros().min(6),

@@ -1,4 +1,4 @@
-//! Bundles with GPUs, on a stub of CUDA.
+//! Bundles with GPUs on the stub of CUDA.
 
 mod choices;
 mod faults;

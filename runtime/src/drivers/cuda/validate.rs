@@ -1,4 +1,4 @@
-//! Checks of what a bundle says of CUDA devices.
+//! Validation of the parts of a bundle that concern CUDA devices.
 
 use super::{
     Target,
@@ -6,10 +6,12 @@ use super::{
 };
 use crate::bundle::{Bundle, Call, Stage};
 
-/// As many as a grid has in its first dimension, and a block of threads.
+/// Maximum number of blocks in the first dimension of a grid.
 const MOST_BLOCKS: u32 = i32::MAX as u32;
+/// Maximum number of threads per block.
 const MOST_THREADS: u32 = 1024;
 
+/// Checks the stages of a device.
 pub(super) fn validate(bundle: &Bundle, device: usize) -> Result<(), String> {
     let description = &bundle.devices[device];
     for (_, stage) in bundle.stages_of(device) {
@@ -35,23 +37,23 @@ fn validate_launch(bundle: &Bundle, stage: &Stage, call: &Call) -> Result<(), St
     let others = then.iter().chain(library.iter().flat_map(|library| &library.then));
     for (blocks, threads) in others.map(|then| (then.blocks, then.threads)).chain([(*blocks, *threads)]) {
         if !(1..=MOST_BLOCKS).contains(&blocks) || !(1..=MOST_THREADS).contains(&threads) {
-            return Err(format!("{blocks} blocks of {threads} threads"));
+            return Err(format!("invalid grid: {blocks} blocks of {threads} threads"));
         }
     }
-    let Some(LibraryCall { way: library, .. }) = library else { return Ok(()) };
+    let Some(LibraryCall { computation: library, .. }) = library else { return Ok(()) };
     if let Some(problem) = library.problem() {
         return Err(problem);
     }
     let wanted = library.buffer_bytes();
     let Some((output, inputs)) = call.buffers.split_last().filter(|(_, inputs)| inputs.len() + 1 >= wanted.len())
     else {
-        return Err(format!("it has {} buffers, and the library {}", call.buffers.len(), wanted.len()));
+        return Err(format!("it has {} buffers, and the library needs {}", call.buffers.len(), wanted.len()));
     };
     let known = inputs[..wanted.len() - 1].iter().chain([output]);
     for (number, (buffer, wanted)) in known.zip(wanted).enumerate() {
-        let there = bundle.buffer_bytes(buffer, Some(stage));
-        if wanted > there {
-            return Err(format!("the library's buffer {number} has {wanted} bytes, more than the {there} there are"));
+        let size = bundle.buffer_bytes(buffer, Some(stage));
+        if wanted > size {
+            return Err(format!("the library accesses {wanted} bytes of its buffer {number}, which has {size}"));
         }
     }
     Ok(())

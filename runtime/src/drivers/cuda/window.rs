@@ -1,10 +1,10 @@
-//! Constants that are not all on a GPU at once, because they do not fit: each launch copies them, as its calls need them, to a
-//! window of the GPU's memory, while calls run that have theirs.
+//! Streaming of constants that do not fit into GPU memory all at once: each launch copies them to a window of GPU memory as its
+//! calls need them, overlapped with calls whose constants have arrived.
 
 use super::{
-    driver::{Address, Gpu, Outcome, Stream},
+    driver::{Address, CudaResult, Gpu, Stream},
     memory::{DeviceMemory, Pinned},
-    upload::{Places, fill},
+    upload::{PackedConstants, fill},
 };
 use crate::{
     bundle::{self, Buffer, Bundle},
@@ -13,39 +13,42 @@ use crate::{
 };
 use std::{ops::Range, sync::Arc};
 
+/// Window of GPU memory through which constants are streamed.
 pub(crate) struct Window {
     memory: DeviceMemory,
     bytes: u64,
-    /// All constants that pass through it, where the GPU copies from by itself.
+    /// Pinned copy of all streamed constants.
     image: Pinned,
-    places: Places,
+    places: PackedConstants,
 }
 
-/// What a call needs, and does not find in the window.
+/// Copies that precede a call, and the locations of its constants in the window.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Visit {
+pub(crate) struct Prefetch {
     arrivals: Vec<Arrival>,
-    /// Where the call's buffers are that are constants: their positions, and offsets in the window.
+    /// Constant buffers of the call: their positions among its buffers, and offsets in the window.
     buffers: Vec<(usize, u64)>,
-    /// The last of the calls that read what the arrivals take the place of.
+    /// Last call that reads a constant which the arrivals overwrite.
     pub(crate) after: Option<usize>,
 }
 
+/// Copy of a constant into the window.
 #[derive(Debug, PartialEq, Eq)]
 struct Arrival {
-    /// Offsets in the image, and in the window.
+    /// Offset in the image.
     from: u64,
+    /// Offset in the window.
     to: u64,
     bytes: u64,
 }
 
 impl Window {
-    /// Bytes that all constants of a device's calls take.
+    /// Returns the total size of the constants of a device's calls.
     pub(crate) fn wanted(bundle: &Bundle, device: usize) -> u64 {
         places(bundle, device).bytes
     }
 
-    /// For the constants of a device's calls.
+    /// Allocates a window of `bytes` for the constants of a device's calls.
     pub(crate) fn new(
         gpu: &Arc<dyn Gpu>,
         bundle: &Bundle,
@@ -61,14 +64,14 @@ impl Window {
         Ok(Self { memory, bytes, image, places })
     }
 
-    /// What comes before each call of a stage, whose launches begin with an empty window.
-    pub(crate) fn visits(&self, stage: &bundle::Stage) -> Result<Vec<Visit>> {
-        let mut ring = Ring { bytes: self.bytes, next: 0, guests: vec![] };
+    /// Returns the prefetch of each call of a stage. Every launch starts with an empty window.
+    pub(crate) fn prefetches(&self, stage: &bundle::Stage) -> Result<Vec<Prefetch>> {
+        let mut ring = RingAllocator { bytes: self.bytes, next: 0, residents: vec![] };
         let place = |constant: usize| self.places.order.iter().find(|place| place.constant == constant);
         let bytes = |constant: usize| place(constant).map_or(0, |place| place.bytes);
-        let visit = |(index, call): (usize, &bundle::Call)| {
+        let prefetch = |(index, call): (usize, &bundle::Call)| {
             let needed: Vec<usize> = constants_of(stage, call).collect();
-            let mut visit = Visit::default();
+            let mut prefetch = Prefetch::default();
             for &constant in &needed {
                 let Some(place) = place(constant) else { continue };
                 if ring.find(constant).is_some() {
@@ -81,75 +84,76 @@ impl Window {
                     ),
                     bytes: needed.iter().map(|&it| bytes(it)).sum(),
                 })?;
-                visit.arrivals.push(Arrival { from: place.offset, to, bytes: place.bytes });
-                visit.after = visit.after.max(after);
+                prefetch.arrivals.push(Arrival { from: place.offset, to, bytes: place.bytes });
+                prefetch.after = prefetch.after.max(after);
             }
             for (position, buffer) in call.buffers.iter().enumerate() {
                 if let Buffer::Constant(constant) = buffer
                     && needed.contains(constant)
-                    && let Some(guest) = ring.find(*constant)
+                    && let Some(resident) = ring.find(*constant)
                 {
-                    guest.last_reader = index;
-                    visit.buffers.push((position, guest.range.start));
+                    resident.last_reader = index;
+                    prefetch.buffers.push((position, resident.range.start));
                 }
             }
-            Ok(visit)
+            Ok(prefetch)
         };
-        stage.calls.iter().enumerate().map(visit).collect()
+        stage.calls.iter().enumerate().map(prefetch).collect()
     }
 
-    /// Copies what arrives before a call.
+    /// Enqueues the copies that precede a call. Returns true if there are any.
     ///
     /// # Safety
-    /// What it takes the place of is not read any more, and the window stays until the stream has finished.
-    pub(crate) unsafe fn bring(&self, gpu: &dyn Gpu, visit: &Visit, stream: Stream) -> Outcome<bool> {
-        for arrival in &visit.arrivals {
+    /// The overwritten constants are not read any more, and the window is not dropped before the stream has finished.
+    pub(crate) unsafe fn issue_prefetch(&self, gpu: &dyn Gpu, prefetch: &Prefetch, stream: Stream) -> CudaResult<bool> {
+        for arrival in &prefetch.arrivals {
             let source = self.image.pointer().wrapping_add(arrival.from as usize);
-            // SAFETY: the image has the constant there, and the window room for it.
-            unsafe { gpu.copy_in(self.memory.address + arrival.to, source, arrival.bytes, stream) }?;
+            // SAFETY: the ranges are within the image and the window.
+            unsafe { gpu.copy_to_device(self.memory.address + arrival.to, source, arrival.bytes, stream) }?;
         }
-        Ok(!visit.arrivals.is_empty())
+        Ok(!prefetch.arrivals.is_empty())
     }
 
-    /// Buffers of a call, with those that are in the window where they are.
-    pub(crate) fn buffers(&self, buffers: &[Address], visit: &Visit) -> Vec<Address> {
+    /// Returns the buffers of a call with the addresses of its constants in the window.
+    pub(crate) fn buffers(&self, buffers: &[Address], prefetch: &Prefetch) -> Vec<Address> {
         let mut buffers = buffers.to_vec();
-        visit.buffers.iter().for_each(|&(position, offset)| buffers[position] = self.memory.address + offset);
+        prefetch.buffers.iter().for_each(|&(position, offset)| buffers[position] = self.memory.address + offset);
         buffers
     }
 }
 
-fn places(bundle: &Bundle, device: usize) -> Places {
+fn places(bundle: &Bundle, device: usize) -> PackedConstants {
     let stages = bundle.stages.iter().filter(|stage| stage.device == device);
     let constants = stages.flat_map(|stage| stage.calls.iter().flat_map(move |call| constants_of(stage, call)));
-    Places::of(constants, |constant| bundle.constants[constant].bytes)
+    PackedConstants::of(constants, |constant| bundle.constants[constant].bytes)
 }
 
-/// Those that do not stay on the host.
+/// Returns the constants of a call, unless they stay in host memory.
 fn constants_of(stage: &bundle::Stage, call: &bundle::Call) -> impl Iterator<Item = usize> {
-    let stay = stage.reads_on_host(call);
-    call.constants().filter(move |_| !stay)
+    let is_on_host = stage.reads_on_host(call);
+    call.constants().filter(move |_| !is_on_host)
 }
 
-/// Room that is given out from its beginning to its end, and again.
-struct Ring {
+/// Ring allocator.
+struct RingAllocator {
     bytes: u64,
     next: u64,
-    guests: Vec<Guest>,
+    residents: Vec<Resident>,
 }
 
-struct Guest {
+struct Resident {
     constant: usize,
     range: Range<u64>,
     last_reader: usize,
 }
 
-impl Ring {
-    fn find(&mut self, constant: usize) -> Option<&mut Guest> {
-        self.guests.iter_mut().find(|guest| guest.constant == constant)
+impl RingAllocator {
+    fn find(&mut self, constant: usize) -> Option<&mut Resident> {
+        self.residents.iter_mut().find(|resident| resident.constant == constant)
     }
 
-    /// Room for a constant, and the last call that read what was there; `None` if there is none beside what is needed.
+    /// Allocates space for a constant, evicting others but none of `needed`. Returns its offset and the last reader of the
+    /// evicted constants; `None` if it does not fit beside those that are needed.
     fn take(&mut self, constant: usize, bytes: u64, needed: &[usize]) -> Option<(u64, Option<usize>)> {
         let bytes = bytes.next_multiple_of(super::upload::ALIGNMENT);
         let mut wraps = 0;
@@ -162,17 +166,19 @@ impl Ring {
                 return None;
             }
             let range = self.next..self.next + bytes;
-            let overlaps = |guest: &Guest| guest.range.start < range.end && range.start < guest.range.end;
-            let in_the_way = self.guests.iter().filter(|guest| overlaps(guest) && needed.contains(&guest.constant));
-            if let Some(end) = in_the_way.map(|guest| guest.range.end).max() {
+            let overlaps = |resident: &Resident| resident.range.start < range.end && range.start < resident.range.end;
+            let blocking =
+                self.residents.iter().filter(|resident| overlaps(resident) && needed.contains(&resident.constant));
+            if let Some(end) = blocking.map(|resident| resident.range.end).max() {
                 self.next = end;
                 continue;
             }
-            let after = self.guests.iter().filter(|guest| overlaps(guest)).map(|guest| guest.last_reader).max();
-            self.guests.retain(|guest| !overlaps(guest));
+            let after =
+                self.residents.iter().filter(|resident| overlaps(resident)).map(|resident| resident.last_reader).max();
+            self.residents.retain(|resident| !overlaps(resident));
             self.next = range.end;
             let start = range.start;
-            self.guests.push(Guest { constant, range, last_reader: 0 });
+            self.residents.push(Resident { constant, range, last_reader: 0 });
             return Some((start, after));
         }
     }
@@ -182,9 +188,9 @@ impl Ring {
 mod tests {
     use super::*;
 
-    /// Whatever a call needs is there, and was not there before those were done that it took the place of.
+    /// All constants of a call are resident, and a constant is overwritten only after its last reader.
     #[test]
-    fn rings_keep_what_is_needed() {
+    fn rings_keep_needed_constants() {
         let mut seed = 1_u64;
         let mut next = |most: u64| {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -194,35 +200,35 @@ mod tests {
             let sizes: Vec<u64> = (0..8).map(|_| 1 + next(1500)).collect();
             let calls: Vec<Vec<usize>> =
                 (0..30).map(|_| (0..1 + next(3)).map(|_| next(8) as usize).collect()).collect();
-            let mut ring = Ring { bytes: 8192, next: 0, guests: vec![] };
-            // Who is where, and the last call that reads it, as one sees it who only sees what is taken.
-            let mut there: Vec<(usize, Range<u64>, usize)> = vec![];
+            let mut ring = RingAllocator { bytes: 8192, next: 0, residents: vec![] };
+            // Reference model: resident constants, their ranges and last readers.
+            let mut resident: Vec<(usize, Range<u64>, usize)> = vec![];
             for (index, needed) in calls.iter().enumerate() {
                 for &constant in needed {
                     if ring.find(constant).is_none() {
                         let (start, after) = ring.take(constant, sizes[constant], needed).unwrap();
                         let range = start..start + sizes[constant];
                         assert!(range.end <= 8192);
-                        let gone =
+                        let overlap =
                             |range: &Range<u64>, other: &Range<u64>| other.start < range.end && range.start < other.end;
-                        for (other, place, reader) in &there {
-                            if gone(&range, place) {
+                        for (other, place, reader) in &resident {
+                            if overlap(&range, place) {
                                 assert!(!needed.contains(other), "it is needed at the same time");
                                 assert!(after >= Some(*reader), "call {reader} still reads it");
                             }
                         }
-                        there.retain(|(other, place, _)| *other != constant && !gone(&range, place));
-                        there.push((constant, range, index));
+                        resident.retain(|(other, place, _)| *other != constant && !overlap(&range, place));
+                        resident.push((constant, range, index));
                     }
                     ring.find(constant).unwrap().last_reader = index;
                 }
                 for &constant in needed {
-                    let known = there.iter_mut().find(|(other, ..)| *other == constant).expect("it is there");
-                    known.2 = index;
+                    let entry = resident.iter_mut().find(|(other, ..)| *other == constant).expect("it is resident");
+                    entry.2 = index;
                 }
             }
         }
-        let mut ring = Ring { bytes: 1024, next: 0, guests: vec![] };
+        let mut ring = RingAllocator { bytes: 1024, next: 0, residents: vec![] };
         assert_eq!(ring.take(0, 600, &[0, 1]), Some((0, None)));
         assert_eq!(ring.take(1, 600, &[0, 1]), None, "both do not fit");
         assert_eq!(ring.take(1, 600, &[1]), Some((0, Some(0))));

@@ -26,12 +26,12 @@ static ALLOCATOR: CountingAllocator = CountingAllocator;
 const USAGE: &str = "\
 usage: divi-mutants [OPTIONS]
 
-  --mutants N      how many mutants of all readers (100000)
-  --reader NAME    of one reader only
-  --seed N         other mutants (0)
-  --threads N      all cores by default
-  --only N         the mutant of that number alone; it is written to the folder
-  --folder PATH    where mutants go that a reader fails on, and each thread's current number (target/mutants)
+  --mutants N      total number of mutants (100000)
+  --reader NAME    test one reader only
+  --seed N         seed of the mutants (0)
+  --threads N      number of threads (all cores)
+  --only N         test only the mutant with this number, and write it to the folder
+  --folder PATH    folder for failing mutants and each thread's current number (target/mutants)
 ";
 
 struct Arguments {
@@ -63,7 +63,7 @@ fn arguments() -> Result<Option<Arguments>, lexopt::Error> {
     Ok(Some(read))
 }
 
-/// Counts of a reader.
+/// Statistics of a reader.
 #[derive(Clone, Default)]
 struct Count {
     mutants: u64,
@@ -108,15 +108,15 @@ fn run() -> Result<bool, Box<dyn Error>> {
     fs::create_dir_all(&arguments.folder)?;
     if let Some(number) = arguments.only {
         let (reader, bytes) = mutants.get(number);
-        return Ok(!complain(&mutants, number, reader, &bytes, &arguments.folder));
+        return Ok(!record(&mutants, number, reader, &bytes, &arguments.folder));
     }
-    // Panics are findings, which are printed with their number.
+    // Panics are findings, which are printed with the mutant's number.
     std::panic::set_hook(Box::new(|_| {}));
     let (next, is_done) = (AtomicU64::new(0), AtomicBool::new(false));
     let current: Vec<_> = (0..arguments.threads).map(|_| Mutex::new(None::<(u64, Instant)>)).collect();
     let start = Instant::now();
     let counts = thread::scope(|scope| {
-        scope.spawn(|| watch(&current, &is_done));
+        scope.spawn(|| watchdog(&current, &is_done));
         let (mutants, arguments, next) = (&mutants, &arguments, &next);
         let workers: Vec<_> = current
             .iter()
@@ -135,7 +135,7 @@ fn run() -> Result<bool, Box<dyn Error>> {
     Ok(counts.iter().all(|count| count.findings == 0))
 }
 
-/// Takes numbers until all are taken.
+/// Tests mutants until all numbers are taken.
 fn work(
     mutants: &Mutants,
     arguments: &Arguments,
@@ -143,7 +143,7 @@ fn work(
     index: usize,
     current: &Mutex<Option<(u64, Instant)>>,
 ) -> Result<Vec<Count>, String> {
-    // If a signal ends the process, the file names the mutant.
+    // If a signal ends the process, this file has the mutant's number.
     let note = arguments.folder.join(format!("current.{index}"));
     let file = File::create(&note).map_err(|error| format!("{}: {error}", note.display()))?;
     let readers: Vec<_> = mutants.readers().collect();
@@ -170,7 +170,7 @@ fn work(
             }
             Err(_) => {
                 count.findings += 1;
-                complain(mutants, number, reader, &bytes, &arguments.folder);
+                record(mutants, number, reader, &bytes, &arguments.folder);
             }
         }
     }
@@ -178,8 +178,8 @@ fn work(
     Ok(counts)
 }
 
-/// Runs a mutant, and writes it to the folder; returns whether something is wrong.
-fn complain(mutants: &Mutants, number: u64, reader: usize, bytes: &[u8], folder: &Path) -> bool {
+/// Runs a mutant and writes it to the folder; returns true if the reader fails on it.
+fn record(mutants: &Mutants, number: u64, reader: usize, bytes: &[u8], folder: &Path) -> bool {
     let Some(reader) = mutants.readers().nth(reader) else { return false };
     let path = folder.join(format!("{}-{number}", reader.name));
     if let Err(error) = fs::write(&path, bytes) {
@@ -197,8 +197,8 @@ fn complain(mutants: &Mutants, number: u64, reader: usize, bytes: &[u8], folder:
     }
 }
 
-/// Ends the process if a mutant takes too long.
-fn watch(current: &[Mutex<Option<(u64, Instant)>>], is_done: &AtomicBool) {
+/// Ends the process if a mutant exceeds the time limit.
+fn watchdog(current: &[Mutex<Option<(u64, Instant)>>], is_done: &AtomicBool) {
     while !is_done.load(Ordering::Relaxed) {
         thread::sleep(Duration::from_millis(100));
         for current in current {
@@ -214,7 +214,7 @@ fn watch(current: &[Mutex<Option<(u64, Instant)>>], is_done: &AtomicBool) {
 }
 
 fn report(mutants: &Mutants, counts: &[Count], elapsed: Duration) {
-    println!("reader     mutants  accepted  findings  a second  slowest (ms)  heap (MiB)");
+    println!("reader     mutants  accepted  findings mutants/s  slowest (ms)  heap (MiB)");
     let mut all = Count::default();
     let line = |name: &str, count: &Count, seconds: f64| {
         let rate = count.mutants as f64 / seconds.max(1e-9);

@@ -2,7 +2,7 @@
 
 use crate::random::Random;
 
-/// Numbers at which readers go wrong.
+/// Boundary values of integers.
 pub(super) const NUMBERS: &[i64] = &[
     0,
     1,
@@ -51,7 +51,7 @@ fn change(bytes: &mut Vec<u8>, other: &[u8], random: &mut Random) {
         2 => bytes[position] = random.next_u64() as u8,
         3 => drop(bytes.drain(position..(position + 1 + random.below(16)).min(bytes.len()))),
         4 => {
-            // A piece of the file again.
+            // Duplicates a piece of the file.
             let end = (position + 1 + random.below(64)).min(bytes.len());
             let piece = bytes[position..end].to_vec();
             let to = random.below(bytes.len());
@@ -64,7 +64,7 @@ fn change(bytes: &mut Vec<u8>, other: &[u8], random: &mut Random) {
             bytes.splice(position..replaced, other[start..end].iter().copied());
         }
         6 => {
-            // A number in binary.
+            // Overwrites with a binary number.
             let number = random.choose(NUMBERS).to_le_bytes();
             let width = (1 << random.below(4)).min(bytes.len() - position);
             bytes[position..position + width].copy_from_slice(&number[..width]);
@@ -73,7 +73,7 @@ fn change(bytes: &mut Vec<u8>, other: &[u8], random: &mut Random) {
     }
 }
 
-/// Replaces a number that is written in digits.
+/// Replaces a decimal number.
 pub(super) fn digits(bytes: &mut Vec<u8>, random: &mut Random) {
     let start = random.below(bytes.len());
     let Some(first) = (start..bytes.len()).find(|&i| bytes[i].is_ascii_digit()) else { return };

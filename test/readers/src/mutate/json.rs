@@ -15,7 +15,7 @@ pub(super) fn changed(value: &Value, other: &Value, random: &mut Random) -> Vec<
         } else {
             nth(&value, source).cloned()
         };
-        // Pieces that contain the whole document would double it with each change.
+        // A piece that contains the whole document would double it with each change.
         let piece = piece.filter(|piece| self::count(piece) < 200).unwrap_or_default();
         if let Some(place) = nth_mut(&mut value, &mut { target }) {
             change(place, piece, random);

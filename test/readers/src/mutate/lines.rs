@@ -15,7 +15,7 @@ pub(super) fn changed(bytes: &[u8], other: &[u8], random: &mut Random) -> Vec<u8
             2 if lines.len() > 1 => drop(lines.remove(a)),
             3 => lines.insert(a, random.choose(&others).to_vec()),
             4 => {
-                // The key of one line with the value of another.
+                // Combines the key of one line with the value of another.
                 let value = lines[b].splitn(2, |&byte| byte == b'=').nth(1).map(<[u8]>::to_vec);
                 let key = lines[a].split(|&byte| byte == b'=').next().map(<[u8]>::to_vec);
                 if let (Some(key), Some(value)) = (key, value) {

@@ -1,12 +1,12 @@
-//! Mutations of protobuf messages: lengths, fields, numbers and texts, without a schema.
+//! Schema-less mutations of protobuf messages: lengths, fields, numbers and strings.
 
 use super::wire::{self, Field, Payload};
 use crate::random::Random;
 
-/// One way to damage a model.
+/// A mutation operator.
 type Mutation = fn(&Message, &mut Random) -> Vec<u8>;
 
-/// A protobuf message and what mutation needs to know of it.
+/// A protobuf message, indexed for mutation.
 pub struct Message {
     bytes: Vec<u8>,
     fields: Vec<Field>,
@@ -15,14 +15,14 @@ pub struct Message {
 }
 
 impl Message {
-    /// Reads a message; `None` if it is none or empty.
+    /// Parses a message; `None` if it is invalid or empty.
     pub fn new(bytes: Vec<u8>) -> Option<Self> {
         let fields = wire::read(&bytes).filter(|fields| !fields.is_empty())?;
         let (extents, messages) = (wire::extents(&fields), wire::messages(&fields));
         Some(Self { bytes, fields, extents, messages })
     }
 
-    /// Makes a mutant; returns also what was done.
+    /// Builds a mutant; returns it with the name of the mutation.
     pub fn mutant(&self, random: &mut Random) -> (&'static str, Vec<u8>) {
         const KINDS: &[(&str, Mutation)] = &[
             ("truncated", Message::truncated),
@@ -37,7 +37,7 @@ impl Message {
         (kind, mutate(self, random))
     }
 
-    /// Cut before a field, within its key or length, before, within or just short of its content.
+    /// Truncates before a field, inside its key or length, or before, inside or just short of its content.
     fn truncated(&self, random: &mut Random) -> Vec<u8> {
         let extent = random.choose(&self.extents);
         let middle = (extent.content + extent.end) / 2;
@@ -54,7 +54,7 @@ impl Message {
         bytes
     }
 
-    /// A piece of the file over or between other bytes.
+    /// Copies a piece of the file over or between other bytes.
     fn spliced(&self, random: &mut Random) -> Vec<u8> {
         let mut bytes = self.bytes.clone();
         let from = random.below(bytes.len());
@@ -82,7 +82,7 @@ impl Message {
         bytes
     }
 
-    /// Fields swapped, doubled, dropped or moved to another message: lengths are right, what they hold is not.
+    /// Swaps, duplicates, removes, renumbers or moves fields: lengths stay valid, contents do not.
     fn rearranged(&self, random: &mut Random) -> Vec<u8> {
         let mut fields = self.fields.clone();
         for _ in 0..1 + random.below(3) {
@@ -108,13 +108,13 @@ impl Message {
         wire::write(&fields)
     }
 
-    /// Numbers that are too large, too small, or just not what they were.
+    /// Replaces integers by boundary values and others.
     fn renumbered(&self, random: &mut Random) -> Vec<u8> {
         const NUMBERS: &[i64] =
             &[0, 1, 2, 3, 7, 16, 99, 1 << 31, 1 << 40, 1 << 62, i64::MAX, -1, -2, -(1 << 31), i64::MIN];
         let mut fields = self.fields.clone();
         for _ in 0..1 + random.below(4) {
-            // Not every message has a number, so several are looked at.
+            // Not every message has an integer; retries with other messages.
             for _ in 0..50 {
                 let path = random.choose(&self.messages);
                 let message = wire::message(&mut fields, path);
@@ -133,7 +133,7 @@ impl Message {
         wire::write(&fields)
     }
 
-    /// Names and operators put in each other's place: cycles, doubles, operands of the wrong kind.
+    /// Exchanges names and operators: creates cycles, duplicates, and operands of the wrong type.
     fn renamed(&self, random: &mut Random) -> Vec<u8> {
         fn texts<'a>(fields: &'a mut [Field], found: &mut Vec<&'a mut Vec<u8>>) {
             for field in fields {

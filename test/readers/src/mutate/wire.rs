@@ -1,23 +1,30 @@
-//! Protobuf's wire format, without a schema: a message as a tree whose parts can be moved about.
+//! Protobuf's wire format without a schema: a message as a tree that can be edited.
 
 /// One field of a message.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Field {
+    /// Field number.
     pub number: u64,
+    /// Value of the field.
     pub payload: Payload,
 }
 
-/// What a field holds. Text that happens to read as a message is taken for one, which does no harm.
+/// Value of a field. Bytes that parse as a message are represented as one.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Payload {
+    /// Wire type 0.
     Varint(u64),
+    /// Wire type 1.
     Fixed64([u8; 8]),
+    /// Wire type 5.
     Fixed32([u8; 4]),
+    /// Wire type 2, not a message.
     Bytes(Vec<u8>),
+    /// Wire type 2, a message.
     Message(Vec<Field>),
 }
 
-/// Reads a message; `None` if it is none, or if writing it again would give other bytes.
+/// Parses a message; `None` if it is invalid or does not round-trip to the same bytes.
 pub fn read(bytes: &[u8]) -> Option<Vec<Field>> {
     let fields = read_fields(bytes, 0)?;
     (write(&fields) == bytes).then_some(fields)
@@ -65,6 +72,7 @@ fn read_varint(bytes: &mut &[u8]) -> Option<u64> {
     None
 }
 
+/// Serializes a message.
 pub fn write(fields: &[Field]) -> Vec<u8> {
     let mut out = vec![];
     for field in fields {
@@ -94,6 +102,7 @@ fn write_chunk(number: u64, bytes: &[u8], out: &mut Vec<u8>) {
     out.extend(bytes);
 }
 
+/// Serializes a varint.
 pub fn write_varint(mut value: u64, out: &mut Vec<u8>) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
@@ -102,19 +111,20 @@ pub fn write_varint(mut value: u64, out: &mut Vec<u8>) {
     out.push(value as u8);
 }
 
-/// Where the parts of a field lie in the file.
+/// Byte offsets of a field in the file.
 #[derive(Clone, Copy, Debug)]
 pub struct Extent {
-    /// The key.
+    /// Start of the key.
     pub start: usize,
-    /// The length, or the value where there is none.
+    /// End of the key: start of the length, or of the value if there is no length.
     pub after_key: usize,
-    /// What the length counts; the end of the field where there is none.
+    /// Start of the length-delimited content; the end of the field if there is none.
     pub content: usize,
+    /// End of the field.
     pub end: usize,
 }
 
-/// The extents of all fields that a file has, at every depth.
+/// Returns the extents of all fields at every depth.
 pub fn extents(fields: &[Field]) -> Vec<Extent> {
     fn visit(fields: &[Field], mut offset: usize, extents: &mut Vec<Extent>) {
         for field in fields {
@@ -139,7 +149,7 @@ pub fn extents(fields: &[Field]) -> Vec<Extent> {
     extents
 }
 
-/// Every message of a tree by the way that leads to it, the root's being empty.
+/// Returns the paths of all messages of a tree; the root's is empty.
 pub fn messages(fields: &[Field]) -> Vec<Vec<usize>> {
     fn visit(fields: &[Field], path: &mut Vec<usize>, paths: &mut Vec<Vec<usize>>) {
         paths.push(path.clone());
@@ -156,7 +166,7 @@ pub fn messages(fields: &[Field]) -> Vec<Vec<usize>> {
     paths
 }
 
-/// The fields of the message at the end of a path from [`messages`].
+/// Returns the fields of the message at a path from [`messages`].
 pub fn message<'a>(mut fields: &'a mut Vec<Field>, path: &[usize]) -> &'a mut Vec<Field> {
     for &i in path {
         match &mut fields[i].payload {
@@ -168,7 +178,7 @@ pub fn message<'a>(mut fields: &'a mut Vec<Field>, path: &[usize]) -> &'a mut Ve
 }
 
 #[test]
-fn what_is_read_is_written_again() {
+fn messages_round_trip() {
     let models = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../models");
     let bytes = std::fs::read(models.join("alexnet.onnx")).unwrap();
     let fields = read(&bytes).unwrap();

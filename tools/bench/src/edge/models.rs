@@ -1,21 +1,22 @@
-//! Table 2: vision models on two machines in the paper's set-ups.
+//! Table 2: vision models on two machines in the paper's setups.
 
 use std::collections::BTreeMap;
 
 use divi_planner::edge::Region;
 use divi_planner::plan::Limit;
 use divi_planner::problem::{Device, EdgeNetwork, Node};
+use divi_planner::units::{Bytes, BytesPerMicro, Micros};
 use divi_planner::{Options, Problem};
 
 use super::Settings;
 use super::zones::zone_number;
 use crate::models::{VISION, operations, problem};
 
-/// Operations and bytes a microsecond: a GPU and a CPU on Wi-Fi, a GPU and a CPU on Ethernet.
+/// Operations and bytes per microsecond: a GPU and a CPU on Wi-Fi, a GPU and a CPU on Ethernet.
 const SETUPS: [(f64, f64); 4] = [(30_700.0, 10.0), (1_570.0, 10.0), (14_700.0, 1_400.0), (1_570.0, 1_400.0)];
 const MACHINES: usize = 2;
 const SPLITS: u32 = 3;
-/// What a model's graph is taken from; its times are not used.
+/// System that models are imported for; its times are not used.
 const SYSTEM: &str = "cpu-2";
 
 pub(super) fn models(settings: &Settings) -> Result<(), String> {
@@ -24,7 +25,7 @@ pub(super) fn models(settings: &Settings) -> Result<(), String> {
     );
     let ratios = SETUPS.map(|(rate, link)| format!("{:.2e}", link / rate));
     println!(
-        "{:<20} {:>6} {:>10} {:>10} {:>10}  set-ups, ratio",
+        "{:<20} {:>6} {:>10} {:>10} {:>10}  setups, ratio",
         "model", "layers", "eq. (10)", "optimal", "complexity"
     );
     print!("{:<61}", "");
@@ -35,8 +36,8 @@ pub(super) fn models(settings: &Settings) -> Result<(), String> {
         let limit = Some(Limit::Iterations(settings.iterations));
         let region =
             Region::new(&network, &Options { limit, ..Options::default() }).map_err(|error| error.to_string())?;
-        let single = region.single.ok_or("no machine runs everything")?;
-        let found = region.boundaries().map_err(|error| error.to_string())?.ok_or("links do not matter")?;
+        let single = region.single.ok_or("no machine can run the whole model")?;
+        let found = region.boundaries().map_err(|error| error.to_string())?.ok_or("links do not affect the result")?;
         let guess = if found.proven { ' ' } else { '*' };
         print!(
             "{model:<20} {:>6} {:>10.2e} {:>9.2e}{guess} {:>10.2e} ",
@@ -55,13 +56,13 @@ pub(super) fn models(settings: &Settings) -> Result<(), String> {
         println!(" {nodes:>9}");
     }
     println!(
-        "the paper has YOLOv2: no gain in set-up 1, gains in the others; its ratio of set-up 4, 0.98, is 1.4 / 1.57 = 0.89"
+        "the paper has YOLOv2: no gain in setup 1, gains in the others; its ratio of setup 4, 0.98, should be 1.4 / 1.57 = 0.89"
     );
     println!("* not proven");
     Ok(())
 }
 
-/// A model's tasks without its inputs and outputs, which the paper has nowhere, on a network.
+/// Builds the edge-network problem of a model's tasks, without its inputs and outputs, which the paper does not place.
 fn network(model: &str) -> Result<Problem, String> {
     let (posed, operations) = (problem(model, SYSTEM, 1)?, operations(model, SYSTEM)?);
     let mut layer_of: BTreeMap<usize, usize> = BTreeMap::new();
@@ -75,7 +76,7 @@ fn network(model: &str) -> Result<Problem, String> {
     if flops.len() != operations.len() {
         return Err(format!("{model}: {} tasks have operations, {} are in the problem", operations.len(), flops.len()));
     }
-    let mut moved: BTreeMap<(usize, usize), f64> = BTreeMap::new();
+    let mut moved: BTreeMap<(usize, usize), Bytes> = BTreeMap::new();
     for tensor in posed.all_tensors() {
         for (from, to) in tensor.to.iter().filter_map(|to| layer_of.get(&tensor.from).zip(layer_of.get(to))) {
             *moved.entry((*from, *to)).or_default() += tensor.bytes;
@@ -83,8 +84,9 @@ fn network(model: &str) -> Result<Problem, String> {
     }
     let (rate, link) = SETUPS[0];
     let device = |id: usize| Device { id, name: format!("machine{id}"), memory: None, batch_sizes: vec![1] };
-    let links: Vec<Vec<Option<f64>>> =
-        (0..MACHINES).map(|from| (0..MACHINES).map(|to| (from != to).then_some(link)).collect()).collect();
+    let links: Vec<Vec<Option<BytesPerMicro>>> = (0..MACHINES)
+        .map(|from| (0..MACHINES).map(|to| (from != to).then_some(BytesPerMicro(link))).collect())
+        .collect();
     let mut problem = Problem::new(model, (0..MACHINES).map(device).collect(), links.clone());
     problem.nodes = flops
         .iter()
@@ -92,11 +94,11 @@ fn network(model: &str) -> Result<Problem, String> {
         .map(|(id, flops)| Node {
             id,
             name: None,
-            time: BTreeMap::from([(1, vec![Some(flops / rate); MACHINES])]),
-            weight: 0.0,
-            input: 0.0,
-            output: Some(0.0),
-            scratch: 0.0,
+            time: BTreeMap::from([(1, vec![Some(Micros(flops / rate)); MACHINES])]),
+            weight: Bytes::ZERO,
+            input: Bytes::ZERO,
+            output: Some(Bytes::ZERO),
+            scratch: Bytes::ZERO,
             pin: None,
             module: None,
         })

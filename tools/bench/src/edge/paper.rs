@@ -1,21 +1,22 @@
-//! The paper's algorithm 1 as it is printed, to compare with: a queue of partial placements, each padded with its last machine;
-//! those whose slowest transfer takes longer than the best placement are given up.
+//! The paper's algorithm 1 as printed, for comparison: a queue of partial placements, each padded with its last machine;
+//! those whose slowest transfer exceeds the incumbent are pruned.
 
 use std::collections::VecDeque;
 
 use divi_planner::problem::EdgeNetwork;
+use divi_planner::units::{BytesPerMicro, Micros};
 
-/// What it finds, and how many placements it evaluates.
+/// Best period, and the number of evaluated placements.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Outcome {
-    pub(super) period: f64,
+    pub(super) period: Micros,
     pub(super) evaluated: u64,
 }
 
-/// Nodes are in the order in which they run.
+/// Runs algorithm 1; nodes must be in topological order.
 pub(super) fn branch_and_bound(view: &EdgeNetwork, edges: &[(usize, usize)], splits: usize) -> Outcome {
     let (layers, machines) = (view.flops.len(), view.rate.len());
-    let mut best = f64::INFINITY;
+    let mut best = Micros::INFINITY;
     let mut evaluated = 0;
     let mut queue: VecDeque<(Vec<u8>, usize)> = VecDeque::from([(Vec::new(), 0)]);
     while let Some((partial, changes)) = queue.pop_front() {
@@ -41,24 +42,24 @@ pub(super) fn branch_and_bound(view: &EdgeNetwork, edges: &[(usize, usize)], spl
     Outcome { period: best, evaluated }
 }
 
-/// What the slowest machine takes, and the slowest link: eq. (3) and (5).
-fn latencies(view: &EdgeNetwork, edges: &[(usize, usize)], place: &[u8]) -> (f64, f64) {
+/// Returns the time of the slowest machine and of the slowest link: eq. (3) and (5).
+fn latencies(view: &EdgeNetwork, edges: &[(usize, usize)], place: &[u8]) -> (Micros, Micros) {
     let machines = view.rate.len();
-    let (mut computing, mut moving) = (vec![0.0; machines], vec![0.0; machines * machines]);
+    let (mut computing, mut moving) = (vec![Micros::ZERO; machines], vec![Micros::ZERO; machines * machines]);
     for (layer, machine) in place.iter().enumerate() {
-        computing[*machine as usize] += view.flops[layer] / view.rate[*machine as usize];
+        computing[*machine as usize] += Micros(view.flops[layer] / view.rate[*machine as usize]);
     }
     for (&(from, to), bytes) in edges.iter().zip(&view.edge_bytes) {
         let (here, there) = (place[from] as usize, place[to] as usize);
         if here != there {
-            moving[here * machines + there] += bytes / view.bandwidth[here][there].unwrap_or(f64::INFINITY);
+            moving[here * machines + there] += *bytes / view.bandwidth[here][there].unwrap_or(BytesPerMicro::INFINITY);
         }
     }
-    let most = |times: Vec<f64>| times.into_iter().fold(0.0, f64::max);
+    let most = |times: Vec<Micros>| times.into_iter().fold(Micros::ZERO, Micros::max);
     (most(computing), most(moving))
 }
 
-/// Eq. (8): placements with so many split points, at the most.
+/// Eq. (8): number of placements with at most `splits` split points.
 pub(super) fn placements(layers: usize, machines: usize, splits: usize) -> f64 {
     let mut all = 0.0;
     let mut ways = machines as f64;
@@ -77,9 +78,9 @@ mod tests {
     use divi_planner::random::Random;
     use divi_planner::{Options, Problem};
 
-    /// The optimum, by our tree.
-    fn optimum(problem: &Problem) -> f64 {
-        Region::new(problem, &Options::default()).and_then(|region| region.now()).map_or(f64::NAN, |now| now.period)
+    /// Returns the optimum according to divi's search.
+    fn optimum(problem: &Problem) -> Micros {
+        Region::new(problem, &Options::default()).and_then(|region| region.now()).expect("an optimum").period
     }
 
     fn problem(seed: u64, skips: bool) -> Problem {
@@ -98,7 +99,7 @@ mod tests {
         let mut problem = seeds.filter_map(|options| chain(&options).ok()).next().expect("a chain");
         let edges = problem.edges.as_mut().expect("edges");
         let view = problem.edge.as_mut().expect("a view");
-        let link = random.between(10.0, 200.0);
+        let link = BytesPerMicro(random.between(10.0, 200.0));
         view.bandwidth.iter_mut().flatten().flatten().for_each(|bandwidth| *bandwidth = link);
         for (from, to) in [(0, 3), (1, 5), (2, 7), (4, 6)].into_iter().filter(|_| skips) {
             edges.push((from, to));
@@ -108,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn chains_are_solved_and_graphs_with_skips_not_always() {
+    fn algorithm_1_is_exact_for_chains_but_not_for_graphs_with_skips() {
         let mut worse = 0;
         for (seed, skips) in (1..=40).flat_map(|seed| [(seed, false), (seed, true)]) {
             let problem = problem(seed, skips);
@@ -123,9 +124,9 @@ mod tests {
         assert!(worse > 0);
     }
 
-    /// The third boundary is where the number of evaluated placements stops to grow.
+    /// Beyond the third boundary, the number of evaluated placements does not grow.
     #[test]
-    fn more_is_evaluated_up_to_the_last_boundary() {
+    fn evaluations_grow_up_to_the_last_boundary() {
         for (machines, splits) in [(3, 2), (4, 3)] {
             let (improvement, optimal, complexity) = (1e-3, 5e-3, 0.1);
             let options = Chain { layers: 12, machines, splits, improvement, optimal, complexity, ..Chain::default() };
@@ -133,7 +134,7 @@ mod tests {
             let mut problem = seeds.filter_map(|options| chain(&options).ok()).next().expect("a chain");
             let mut evaluated = |ratio: f64| {
                 let (edges, view) = (problem.edges.as_deref().expect("edges"), problem.edge.as_mut().expect("a view"));
-                let link = ratio * options.rate;
+                let link = BytesPerMicro(ratio * options.rate);
                 view.bandwidth.iter_mut().flatten().flatten().for_each(|bandwidth| *bandwidth = link);
                 branch_and_bound(view, edges, splits).evaluated
             };

@@ -4,15 +4,16 @@ use divi_papers::generate::{Chain, chain};
 use divi_planner::Options;
 use divi_planner::edge::{Boundaries, Region, Zone};
 use divi_planner::plan::Limit;
+use divi_planner::units::BytesPerMicro;
 
 use super::Settings;
 use super::paper;
 use crate::runs::SAME;
 
-/// Around each boundary, and those of section V-A and Table 2.
+/// Ratios around each boundary, and those of section V-A and Table 2.
 const RATIOS: [f64; 14] =
     [3.26e-4, 1e-3, 1.6e-3, 1.68e-3, 2e-3, 4e-3, 6.37e-3, 9.4e-3, 9.6e-3, 2e-2, 9.52e-2, 0.16, 0.176, 0.892];
-/// The paper's boundaries, and the most that its tree has evaluated.
+/// The paper's boundaries, and the maximum number of evaluations in its figure.
 const PAPER: [f64; 3] = [1.64e-3, 9.52e-3, 0.168];
 const PAPER_MOST: f64 = 1.7e5;
 
@@ -22,7 +23,7 @@ pub(super) fn zones(settings: &Settings) -> Result<(), String> {
     let Chain { layers, machines, splits, .. } = options;
     let limit = Some(Limit::Iterations(settings.iterations));
     let region = Region::new(&problem, &Options { limit, ..Options::default() }).map_err(|error| error.to_string())?;
-    let found = region.boundaries().map_err(|error| error.to_string())?.ok_or("links do not matter")?;
+    let found = region.boundaries().map_err(|error| error.to_string())?.ok_or("links do not affect the result")?;
     println!("Fig. 6: a chain of {layers} layers on {machines} equal machines, at most {splits} split points");
     let Boundaries { improvement, optimal, complexity, .. } = found;
     let names = ["partitioning improvement", "optimal partitioning", "maximum complexity"];
@@ -30,13 +31,13 @@ pub(super) fn zones(settings: &Settings) -> Result<(), String> {
         println!("{name:<26} boundary {ours:.4e}, the paper's {paper:.4e}");
     }
     println!("{:>10} {:>5} {:>8} {:>8} {:>10} {:>14}", "ratio", "zone", "gain", "gap", "nodes", "algorithm 1");
-    let single = region.single.ok_or("no machine runs everything")?;
+    let single = region.single.ok_or("no machine can run the whole model")?;
     let (mut most, mut most_of_paper) = (0, 0);
     for ratio in RATIOS {
         let point = region.at(ratio).map_err(|error| error.to_string())?;
         let gap = (point.period - point.bound) / point.period * 100.0;
         let (edges, view) = (problem.edges.as_deref().unwrap_or_default(), problem.edge.as_mut().ok_or("no view")?);
-        let link = ratio * options.rate;
+        let link = BytesPerMicro(ratio * options.rate);
         view.bandwidth.iter_mut().flatten().flatten().for_each(|bandwidth| *bandwidth = link);
         let paper = paper::branch_and_bound(view, edges, splits);
         if (paper.period / point.period - 1.0).abs() > SAME {

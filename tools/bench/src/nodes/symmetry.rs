@@ -1,4 +1,4 @@
-//! What each criterion does to integer programs: nodes that are explored, time, bound.
+//! Effect of each symmetry-breaking criterion on integer programs: explored nodes, time, bound.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,7 +9,7 @@ use divi_planner::plan::Limit;
 use divi_planner::{Objective, Observer, Options, SolverEvent, Symmetry, queue_program_size, solve};
 
 pub(super) fn run(limit: f64) -> Result<(), String> {
-    // Long prompts, so that inputs are worth sharing out: otherwise one batch on one device is the best plan.
+    // Long prompts make it worthwhile to split the inputs; otherwise one batch on one device is optimal.
     let small = Gpt3 { blocks: 1, machines: 1, tokens: 400, inputs: 3, batch_sizes: vec![1, 2] };
     let medium = Gpt3 { machines: 2, inputs: 4, ..small.clone() };
     let large = Gpt3 { machines: 1, inputs: 8, batch_sizes: vec![1, 2, 3, 4], ..small.clone() };

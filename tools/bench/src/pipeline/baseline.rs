@@ -1,5 +1,5 @@
-//! The paper's slicing as it is written down: a table of what every stretch of an order costs (Lemma 4.1) and the plain
-//! dynamic program on it (Lemma 4.2). What divi is measured against, and checked with.
+//! The paper's slicing as described: a table of the costs of all intervals of an order (Lemma 4.1) and the plain dynamic
+//! program on it (Lemma 4.2). Baseline and reference for divi's slicing.
 
 use std::collections::BinaryHeap;
 use std::ops::Range;
@@ -7,22 +7,23 @@ use std::ops::Range;
 use divi_planner::Problem;
 use divi_planner::problem::{Pipeline, Tensor};
 use divi_planner::random::Random;
+use divi_planner::units::Micros;
 
-/// A graph on equal stages without a limit of memory.
+/// A graph on homogeneous stages without a memory limit.
 pub(super) struct Graph {
-    work: Vec<f64>,
+    work: Vec<Micros>,
     tensors: Vec<Tensor>,
-    /// What each tensor takes to enter or to leave a block.
-    times: Vec<f64>,
+    /// Time of each tensor to enter or leave a block.
+    times: Vec<Micros>,
 }
 
 impl Graph {
     pub(super) fn new(problem: &Problem) -> Result<Self, String> {
         let Some(Pipeline { work, bandwidth, memory: None, .. }) = &problem.mtpp else {
-            return Err(format!("{}: there is no pipeline view without a limit of memory", problem.name));
+            return Err(format!("{}: no pipeline view without a memory limit", problem.name));
         };
         let tensors = problem.all_tensors();
-        let times = tensors.iter().map(|tensor| tensor.bytes / bandwidth).collect();
+        let times = tensors.iter().map(|tensor| tensor.bytes / *bandwidth).collect();
         Ok(Self { work: work.clone(), tensors, times })
     }
 
@@ -50,28 +51,28 @@ impl Graph {
         order
     }
 
-    /// The value of the best slicing of an order into at most k blocks.
-    pub(super) fn slice(&self, order: &[usize], k: u32) -> f64 {
+    /// Returns the value of the best slicing of an order into at most k blocks.
+    pub(super) fn slice(&self, order: &[usize], k: u32) -> Micros {
         let costs = self.costs(order);
-        let mut best: Vec<f64> = costs.iter().map(|by_start| by_start[0]).collect();
+        let mut best: Vec<Micros> = costs.iter().map(|by_start| by_start[0]).collect();
         for _ in 1..k {
-            let with_one_more = |(end, by_start): (usize, &Vec<f64>)| {
+            let with_one_more = |(end, by_start): (usize, &Vec<Micros>)| {
                 let last = (1..=end).map(|start| best[start - 1].max(by_start[start]));
-                last.fold(best[end], f64::min)
+                last.fold(best[end], Micros::min)
             };
             best = costs.iter().enumerate().map(with_one_more).collect();
         }
-        best.last().copied().unwrap_or(0.0)
+        best.last().copied().unwrap_or_default()
     }
 
-    /// Eq. (3) by end and start of a block, both of them inside; what is left of the start has no meaning.
-    fn costs(&self, order: &[usize]) -> Vec<Vec<f64>> {
+    /// Eq. (3) by end and start of a block, both inclusive; entries with start > end are meaningless.
+    fn costs(&self, order: &[usize]) -> Vec<Vec<Micros>> {
         let count = order.len();
         let mut place = vec![0; count];
         order.iter().enumerate().for_each(|(position, node)| place[*node] = position);
-        // First by how much an entry differs from those before it in both directions, so that a rectangle has four.
-        let mut costs = vec![vec![0.0; count + 1]; count + 1];
-        let mut add = |starts: Range<usize>, ends: Range<usize>, time: f64| {
+        // Two-dimensional difference array: a rectangle takes four updates.
+        let mut costs = vec![vec![Micros::ZERO; count + 1]; count + 1];
+        let mut add = |starts: Range<usize>, ends: Range<usize>, time: Micros| {
             costs[ends.start][starts.start] += time;
             costs[ends.start][starts.end] -= time;
             costs[ends.end][starts.start] -= time;
@@ -81,7 +82,7 @@ impl Graph {
             let mut touched: Vec<usize> = tensor.to.iter().chain([&tensor.from]).map(|node| place[*node]).collect();
             touched.sort_unstable();
             let (first, last) = (touched[0], touched[touched.len() - 1]);
-            // Every block pays, but for those that nothing touches it in, and those that everything does.
+            // Every block pays, except those without a task at the tensor and those with all of them.
             add(0..count, 0..count, time);
             add(0..first, 0..first, -time);
             for pair in touched.windows(2).filter(|pair| pair[0] < pair[1]) {
@@ -91,10 +92,10 @@ impl Graph {
             add(0..first + 1, last..count, -time);
         }
         costs.pop();
-        let mut before = vec![0.0; count];
+        let mut before = vec![Micros::ZERO; count];
         for by_start in &mut costs {
             by_start.pop();
-            let mut sum = 0.0;
+            let mut sum = Micros::ZERO;
             for (cost, before) in by_start.iter_mut().zip(&mut before) {
                 sum += *cost;
                 *before += sum;
@@ -102,7 +103,7 @@ impl Graph {
             }
         }
         for (end, by_start) in costs.iter_mut().enumerate() {
-            let mut work = 0.0;
+            let mut work = Micros::ZERO;
             for start in (0..=end).rev() {
                 work += self.work[order[start]];
                 by_start[start] += work;
@@ -112,8 +113,8 @@ impl Graph {
     }
 }
 
-/// The same problem with its nodes numbered by an order. Planners take nodes by their numbers where they can, so this
-/// order is the one that slicing begins with.
+/// Renumbers the nodes of a problem by an order. The planner's first order follows node numbers, so slicing starts with this
+/// order.
 pub(super) fn renumbered(problem: &Problem, order: &[usize]) -> Problem {
     let mut number = vec![0; order.len()];
     order.iter().enumerate().for_each(|(position, node)| number[*node] = position);
@@ -141,10 +142,11 @@ mod tests {
     use super::*;
     use crate::pipeline::orders::first_order;
     use divi_papers::generate::{Kind, Regal, regal};
+    use divi_planner::units::{Bytes, BytesPerMicro};
 
     #[test]
-    fn costs_are_those_of_the_definition() {
-        let mut random = Random::new(1);
+    fn costs_match_the_definition() {
+        let (mut random, bandwidth) = (Random::new(1), BytesPerMicro(1.0));
         for kind in Kind::ALL {
             let graph = Graph::new(&regal(&Regal { kind, nodes: 20, seed: 3 }).unwrap()).unwrap();
             let order = graph.random_order(&mut random);
@@ -152,13 +154,13 @@ mod tests {
             for end in 0..order.len() {
                 for start in 0..=end {
                     let block = &order[start..=end];
-                    let work: f64 = block.iter().map(|node| graph.work[*node]).sum();
+                    let work: Micros = block.iter().map(|node| graph.work[*node]).sum();
                     let crosses = |tensor: &&Tensor| {
                         let inside = |node: &usize| block.contains(node);
                         let all = tensor.to.iter().chain([&tensor.from]);
                         all.clone().any(inside) && !all.clone().all(inside)
                     };
-                    let io: f64 = graph.tensors.iter().filter(crosses).map(|tensor| tensor.bytes).sum();
+                    let io: Micros = graph.tensors.iter().filter(crosses).map(|tensor| tensor.bytes / bandwidth).sum();
                     assert_eq!(costs[end][start], work + io, "{start}..={end}");
                 }
             }
@@ -166,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn the_planner_slices_an_order_as_well() {
+    fn the_planner_slices_an_order_optimally() {
         let mut random = Random::new(2);
         for round in 0..200 {
             let kind = Kind::ALL[round % 4];
@@ -180,10 +182,10 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_refused() {
+    fn memory_limits_are_rejected() {
         let mut problem = regal(&Regal::default()).unwrap();
-        problem.mtpp.as_mut().unwrap().memory = Some(1.0);
-        let message = "regal_ER_n100_s1: there is no pipeline view without a limit of memory";
+        problem.mtpp.as_mut().unwrap().memory = Some(Bytes(1.0));
+        let message = "regal_ER_n100_s1: no pipeline view without a memory limit";
         assert_eq!(Graph::new(&problem).err().as_deref(), Some(message));
     }
 }

@@ -1,9 +1,10 @@
-//! Table 3: what no pipeline is better than, as a share of the best one that is known.
+//! Table 3: lower bounds of pipelines, relative to the best known value.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use divi_planner::api;
 use divi_planner::plan::{Bound, Limit};
+use divi_planner::units::Micros;
 use divi_planner::{Objective, Observer, Options, Problem, SolverEvent};
 
 use super::Settings;
@@ -13,7 +14,7 @@ use super::progress::Progress;
 use super::table::{self, DIGITS, ONE, STAGES};
 use crate::runs::{SAME, geometric_mean, run_with};
 
-/// The paper's rows, weakest first, for its own REGAL graphs.
+/// The paper's rows for its own REGAL graphs, weakest first.
 const PAPER: [(&str, [f64; STAGES.len()]); 4] = [
     ("simple", [0.9579, 0.8795, 0.7911, 0.5821, 0.4087, 0.3336]),
     ("bottleneck", [0.9794, 0.8818, 0.7918, 0.5824, 0.4090, 0.3338]),
@@ -21,16 +22,19 @@ const PAPER: [(&str, [f64; STAGES.len()]); 4] = [
     (EXACT, [0.9804, 0.9579, 0.9407, 0.8929, 0.5910, 0.3810]),
 ];
 const EXACT: &str = "exact";
-/// All rows.
+/// All rows of the table.
 const ROWS: [&str; 7] = ["simple", "windows", "cut", "bottleneck", "bottleneck-guess", "priced", EXACT];
 
-/// For each row and number of stages, the shares of all graphs.
+/// For each row and number of stages, the relative bounds of all graphs.
 type Rows = Vec<(&'static str, Vec<Vec<f64>>)>;
 
 pub(super) fn bounds(settings: &Settings, best: &mut Best) -> Result<(), String> {
     let graphs = graphs(settings)?;
     let Settings { milp_seconds, stages, .. } = settings;
-    println!("Table 3: bounds to the best value, geometric means of {} graphs; {milp_seconds} s a graph", graphs.len());
+    println!(
+        "Table 3: bounds to the best value, geometric means of {} graphs; {milp_seconds} s per graph",
+        graphs.len()
+    );
     let (rows, proven) = rows(settings, &graphs, best)?;
     table::header("", stages, ONE);
     for (name, shares) in &rows {
@@ -40,14 +44,14 @@ pub(super) fn bounds(settings: &Settings, best: &mut Best) -> Result<(), String>
         }
     }
     table::row("proven optimal", proven.iter().map(|count| format!("{count}/{}", graphs.len())), ONE);
-    println!("each row is the best of it and the paper's above it; exact is everything together");
+    println!("each row is the best of itself and the paper's rows above it; exact is the best of all");
     println!(
-        "the paper has 1,000 other graphs made the same way, 15 to 60 minutes of Gurobi or SCIP a bound, BRKGA's values"
+        "the paper has 1,000 other graphs generated in the same way, 15 to 60 minutes of Gurobi or SCIP per bound, BRKGA's values"
     );
     Ok(())
 }
 
-/// The rows, and for each number of stages how many graphs' best values are optimal.
+/// Computes the rows, and for each number of stages the number of graphs whose best value is proven optimal.
 fn rows(settings: &Settings, graphs: &[Problem], best: &mut Best) -> Result<(Rows, Vec<usize>), String> {
     let progress = Progress::on_terminal();
     let mut rows = Rows::new();
@@ -78,9 +82,9 @@ fn rows(settings: &Settings, graphs: &[Problem], best: &mut Best) -> Result<(Row
     Ok((rows, proven))
 }
 
-/// Every bound, the best verified one last, and the value of the best plan that was found.
-fn bounds_of(problem: &Problem, k: u32, seconds: f64) -> Result<(Vec<Bound>, f64), String> {
-    let found = Arc::new(Mutex::new(f64::INFINITY));
+/// Returns all bounds, the best verified one last, and the value of the best plan found.
+fn bounds_of(problem: &Problem, k: u32, seconds: f64) -> Result<(Vec<Bound>, Micros), String> {
+    let found = Arc::new(Mutex::new(Micros::INFINITY));
     let observer = {
         let found = Arc::clone(&found);
         Observer::new(move |event| {
@@ -93,18 +97,18 @@ fn bounds_of(problem: &Problem, k: u32, seconds: f64) -> Result<(Vec<Bound>, f64
     let options = Options { stages: Some(k), limit: Some(Limit::Seconds(seconds)), observer, ..Options::default() };
     let mut bounds = api::bounds(problem, Objective::Pipeline, &options)
         .map_err(|error| format!("{}, k = {k}: {error}", problem.name))?;
-    let best = bounds.iter().map(Bound::verified_value).fold(0.0, f64::max);
+    let best = bounds.iter().map(Bound::verified_value).fold(Micros::ZERO, Micros::max);
     bounds.retain(|bound| bound.by != EXACT);
     bounds.push(Bound::new(best, EXACT));
     let found = *found.lock().unwrap_or_else(PoisonError::into_inner);
     Ok((bounds, found))
 }
 
-/// What each row shows: the best of the bound itself, where it proves anything, and those of the paper's that are weaker.
-fn best_so_far(bounds: &[Bound]) -> Vec<(&'static str, f64)> {
-    let mut above = 0.0_f64;
+/// Returns the value of each row: the best of the bound itself and of the paper's weaker bounds.
+fn best_so_far(bounds: &[Bound]) -> Vec<(&'static str, Micros)> {
+    let mut above = Micros::ZERO;
     let mut shown = |name: &'static str| {
-        let value = bounds.iter().filter(|bound| bound.by == name).map(|bound| bound.value).fold(above, f64::max);
+        let value = bounds.iter().filter(|bound| bound.by == name).map(|bound| bound.value).fold(above, Micros::max);
         if PAPER.iter().any(|(other, _)| *other == name) {
             above = value;
         }
@@ -119,12 +123,12 @@ mod tests {
     use divi_papers::generate::{Regal, regal};
 
     #[test]
-    fn rows_never_get_worse_and_do_not_borrow_ours() {
+    fn rows_include_weaker_bounds_of_the_paper_only() {
         let bounds = [("simple", 5.0), ("windows", 7.0), ("bottleneck", 0.0), ("bottleneck-guess", 6.0), (EXACT, 8.0)];
-        // What proves nothing is as good as what is weaker.
-        let shown = best_so_far(&bounds.map(|(by, value)| Bound::new(value, by)));
-        let values: Vec<f64> = shown.iter().map(|(_, value)| *value).collect();
-        assert_eq!(values, [5.0, 7.0, 5.0, 5.0, 6.0, 6.0, 8.0]);
+        // A bound that proves nothing is replaced by a weaker one.
+        let shown = best_so_far(&bounds.map(|(by, value)| Bound::new(Micros(value), by)));
+        let values: Vec<Micros> = shown.iter().map(|(_, value)| *value).collect();
+        assert_eq!(values, [5.0, 7.0, 5.0, 5.0, 6.0, 6.0, 8.0].map(Micros));
     }
 
     #[test]

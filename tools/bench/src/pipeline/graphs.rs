@@ -1,17 +1,18 @@
-//! The graphs of the tables: those with a pipeline view that ship with divi.
+//! Graphs of the tables: those in `test/problems` with a pipeline view.
 
 use std::fs;
 
 use divi_planner::Problem;
+use divi_planner::units::Micros;
 
 use super::Settings;
 use crate::files::read;
 
-/// Like the paper's synthetic graphs, and from models.
+/// Graphs like the paper's synthetic ones, and graphs of models.
 const REGAL: &str = "test/problems/regal";
 const MODELS: &str = "test/problems/msr";
 
-/// Which graphs a table is about.
+/// Selection of graphs.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Choice {
     First(usize),
@@ -23,7 +24,7 @@ impl Choice {
         match text.parse() {
             Ok(count) if count > 0 => Ok(Self::First(count)),
             Err(_) if !text.is_empty() => Ok(Self::Named(text.to_owned())),
-            _ => Err("must be a number from 1 on, or a part of a name".to_owned()),
+            _ => Err("must be a positive number, or a part of a name".to_owned()),
         }
     }
 }
@@ -32,17 +33,17 @@ pub(super) fn graphs(settings: &Settings) -> Result<Vec<Problem>, String> {
     let graphs = match settings.graphs.as_ref().unwrap_or(&Choice::First(usize::MAX)) {
         Choice::First(count) => {
             let mut graphs = folder(REGAL, "")?;
-            // By seed kinds and sizes take turns, so that the first few are of every kind.
+            // Kinds and sizes alternate with the seed, so that the first few graphs are of all kinds.
             graphs.sort_by_key(|problem| seed(&problem.name));
             graphs.truncate(*count);
             graphs
         }
         Choice::Named(name) => [folder(REGAL, name)?, folder(MODELS, name)?].concat(),
     };
-    if graphs.is_empty() { Err("there is no such graph".to_owned()) } else { Ok(graphs) }
+    if graphs.is_empty() { Err("no graph matches".to_owned()) } else { Ok(graphs) }
 }
 
-/// The problems of a folder whose names contain a word and that have the view, by name.
+/// Returns the problems of a folder whose names contain a word and that have a pipeline view, sorted by name.
 fn folder(folder: &str, word: &str) -> Result<Vec<Problem>, String> {
     let entries = fs::read_dir(folder).map_err(|error| format!("{folder}: {error}"))?;
     let mut names: Vec<String> = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
@@ -52,15 +53,15 @@ fn folder(folder: &str, word: &str) -> Result<Vec<Problem>, String> {
     problems.filter(|problem| problem.as_ref().map_or(true, |problem| problem.mtpp.is_some())).collect()
 }
 
-/// The number behind the last `_s`.
+/// Returns the number behind the last `_s`.
 fn seed(name: &str) -> Option<u64> {
     name.rsplit_once("_s").and_then(|(_, seed)| seed.parse().ok())
 }
 
-/// Lemma 3.3: the longest task has to be somewhere, and the average block has its share of all work.
-pub(super) fn simple_bound(problem: &Problem, k: u32) -> f64 {
-    let work: &[f64] = problem.mtpp.as_ref().map_or(&[], |view| &view.work);
-    work.iter().copied().fold(work.iter().sum::<f64>() / f64::from(k), f64::max)
+/// Lemma 3.3: the maximum of the longest task and the average work of a block.
+pub(super) fn simple_bound(problem: &Problem, k: u32) -> Micros {
+    let work: &[Micros] = problem.mtpp.as_ref().map_or(&[], |view| &view.work);
+    work.iter().copied().fold(work.iter().sum::<Micros>() / f64::from(k), Micros::max)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Pipelines of real models, on devices that are equal and on some that are not.
+//! Pipelines of real models on homogeneous and heterogeneous devices.
 
 use std::fmt::Write;
 use std::fs;
@@ -10,7 +10,7 @@ use super::Settings;
 use crate::models::problem;
 use crate::runs::{geometric_mean, run_with};
 
-/// Those of `test/models` whose sizes are fixed and that fit everywhere: openllama_3b is too large for cpu-2.
+/// Models of `test/models` with static shapes that fit on every system; openllama_3b is too large for cpu-2.
 const MODELS: [&str; 17] = [
     "alexnet",
     "bert_base_128",
@@ -31,28 +31,28 @@ const MODELS: [&str; 17] = [
     "vit_b_16",
 ];
 
-/// Two equal devices, eight, and three that differ.
+/// Two equal devices, eight equal devices, and three different ones.
 const SYSTEMS: [&str; 3] = ["cpu-2", EIGHT, "diviml"];
 const EIGHT: &str = "target/bench/cpu-8.toml";
 const EQUALS: usize = 8;
 
 pub(super) fn models(settings: &Settings) -> Result<(), String> {
     println!(
-        "pipelines of models, auto with {} s: milliseconds a stage, and how many times the best device",
+        "pipelines of models, auto with {} s: milliseconds per stage, and speedup over the best device",
         settings.seconds
     );
     fs::create_dir_all("target/bench").and_then(|()| fs::write(EIGHT, equals())).map_err(|error| error.to_string())?;
     for system in SYSTEMS {
         println!();
         let name = system.trim_start_matches("target/bench/").trim_end_matches(".toml");
-        println!("{name:<20} {:>10} {:>10} {:>8} {:>8} {:>9}", "stage", "bound", "gap", "gain", "took");
+        println!("{name:<20} {:>10} {:>10} {:>8} {:>8} {:>9}", "stage", "bound", "gap", "gain", "seconds");
         let (mut gaps, mut gains) = (Vec::new(), Vec::new());
         for model in MODELS {
             let problem = problem(model, system, 1)?;
             let options = Options { limit: Some(Limit::Seconds(settings.seconds)), ..Options::default() };
             let run = run_with(&problem, Objective::Pipeline, "auto", options.clone())?;
             let single = Options { stages: Some(1), ..options };
-            // What does not fit on one device has no gain.
+            // There is no gain if the model does not fit on one device.
             let single = divi_planner::solve(&problem, Objective::Pipeline, "auto", &single);
             let gain = single.ok().map(|single| single.value / run.plan.value);
             let shown = gain.map_or_else(|| "-".to_owned(), |gain| format!("{gain:.2}x"));
@@ -68,7 +68,7 @@ pub(super) fn models(settings: &Settings) -> Result<(), String> {
     Ok(())
 }
 
-/// A description of equal devices, each with a link to each, like the preset cpu-2's.
+/// Describes equal devices, fully connected, with the links of the preset cpu-2.
 fn equals() -> String {
     let mut text = "name = \"cpu-8\"\n".to_owned();
     for device in 0..EQUALS {

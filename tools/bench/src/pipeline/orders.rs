@@ -1,8 +1,9 @@
-//! Table 2: what the best slicings of different orders are worth, and what searches find that no order is tied to.
+//! Table 2: values of the best slicings of different orders, and of searches that are not restricted to an order.
 
 use divi_planner::OrderSearch;
 use divi_planner::plan::Limit;
 use divi_planner::random::Random;
+use divi_planner::units::Micros;
 use divi_planner::{Objective, Options, Plan, Problem};
 
 use super::Settings;
@@ -13,17 +14,18 @@ use super::progress::Progress;
 use super::table::{self, DIGITS, ONE, STAGES, TWO};
 use crate::runs::{geometric_mean, run_with};
 
-/// How a row's plans are made.
+/// Method of a row.
 #[derive(Clone, Copy)]
 enum Way {
-    /// One random order. Searches among orders always have the graph's own as well, which would be two.
+    /// One random order. Searches over orders always include the graph's own order, which would make two.
     RandomOrder,
+    /// A search over a number of orders.
     Orders(OrderSearch, u64),
-    /// An algorithm with a limit in seconds.
+    /// An algorithm with a time limit in seconds.
     Search(&'static str),
 }
 
-/// The rows, with the paper's numbers.
+/// Rows with the paper's numbers.
 const ROWS: [(&str, Way, Option<[f64; STAGES.len()]>); 9] = [
     ("mla", Way::Orders(OrderSearch::Mla, 10_000), Some([1.216, 1.538, 1.950, 2.224, 2.304, 2.326])),
     ("mla-weighted", Way::Orders(OrderSearch::MlaWeighted, 10_000), Some([1.206, 1.516, 1.920, 2.182, 2.258, 2.283])),
@@ -36,8 +38,8 @@ const ROWS: [(&str, Way, Option<[f64; STAGES.len()]>); 9] = [
     ("auto", Way::Search("auto"), None),
 ];
 
-/// By number of stages and graph.
-type Values = Vec<Vec<f64>>;
+/// Values by number of stages and graph.
+type Values = Vec<Vec<Micros>>;
 
 pub(super) fn orders(settings: &Settings, best: &mut Best) -> Result<(), String> {
     let graphs = graphs(settings)?;
@@ -50,8 +52,9 @@ pub(super) fn orders(settings: &Settings, best: &mut Best) -> Result<(), String>
     let mut rows = Vec::new();
     for (name, way, paper) in ROWS {
         let values = values(settings, &graphs, name, way)?;
-        let mean = |(values, k): (&Vec<f64>, &u32)| {
-            let ratios: Vec<f64> = values.iter().zip(&graphs).map(|(value, it)| value / simple_bound(it, *k)).collect();
+        let mean = |(values, k): (&Vec<Micros>, &u32)| {
+            let ratios: Vec<f64> =
+                values.iter().zip(&graphs).map(|(value, it)| *value / simple_bound(it, *k)).collect();
             format!("{:.DIGITS$}", geometric_mean(&ratios))
         };
         table::row(name, values.iter().zip(stages).map(mean), ONE);
@@ -63,7 +66,7 @@ pub(super) fn orders(settings: &Settings, best: &mut Best) -> Result<(), String>
         }
         rows.push((name, values));
     }
-    println!("the paper's graphs are 369 others, of models in production: rows compare by their rank, entries do not");
+    println!("the paper has 369 other graphs, of production models: compare the ranks of rows, not entries");
     println!();
     over_best_known(stages, &graphs, &rows, best);
     Ok(())
@@ -96,7 +99,7 @@ fn plan(problem: &Problem, k: u32, way: Way, seconds: f64) -> Result<Plan, Strin
     run_with(problem, Objective::Pipeline, algorithm, options).map(|run| run.plan)
 }
 
-/// The slicing of the order that the nodes' numbers are.
+/// Returns the best slicing of the order of the nodes' numbers.
 pub(super) fn first_order(problem: &Problem, k: u32) -> Result<Plan, String> {
     let options = Options { stages: Some(k), limit: Some(Limit::Iterations(0)), ..Options::default() };
     run_with(problem, Objective::Pipeline, "slicegraph", options).map(|run| run.plan)
@@ -111,9 +114,9 @@ fn over_best_known(stages: &[u32], graphs: &[Problem], rows: &[(&str, Values)], 
     println!("value to the best known, geometric mean and worst of the graphs that best-known.json has");
     table::header("", stages, TWO);
     for (name, values) in rows {
-        let entry = |(values, k): (&Vec<f64>, &u32)| {
+        let entry = |(values, k): (&Vec<Micros>, &u32)| {
             let ratios: Vec<f64> =
-                values.iter().zip(known(*k)).filter_map(|(value, known)| Some(value / known?)).collect();
+                values.iter().zip(known(*k)).filter_map(|(value, known)| Some(*value / known?)).collect();
             let worst = ratios.iter().copied().fold(0.0, f64::max);
             if ratios.is_empty() {
                 "-".to_owned()

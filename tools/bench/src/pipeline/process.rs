@@ -1,13 +1,13 @@
-//! What this process has used, as Linux says.
+//! Resource usage of this process, from Linux's procfs.
 
 use std::fs;
 
-/// Ticks of the kernel's accounts in a second, as it shows them on every machine.
+/// Clock ticks per second in procfs (USER_HZ).
 const TICKS: f64 = 100.0;
-/// A measurement goes on until it is this many seconds long: a hundred ticks make one percent.
+/// Minimum duration of a measurement, in seconds: a hundred ticks give a resolution of one percent.
 const ENOUGH: f64 = 1.0;
 
-/// Processor seconds of a run, whatever the number of its threads: the mean of as many as it takes.
+/// Returns the processor seconds of a run, over all threads: the mean of enough repetitions.
 pub(super) fn processor_seconds(mut run: impl FnMut() -> Result<(), String>) -> Result<f64, String> {
     let start = processor_time()?;
     let mut runs = 0;
@@ -21,32 +21,32 @@ pub(super) fn processor_seconds(mut run: impl FnMut() -> Result<(), String>) -> 
     }
 }
 
-/// Seconds in user and kernel mode of all threads so far, those that have ended included.
+/// Returns the user and system time of all threads so far, including terminated ones, in seconds.
 fn processor_time() -> Result<f64, String> {
     const FILE: &str = "/proc/self/stat";
     let text = fs::read_to_string(FILE).map_err(|error| format!("{FILE}: {error}"))?;
-    ticks(&text).map(|ticks| ticks as f64 / TICKS).ok_or_else(|| format!("{FILE}: there are no times"))
+    ticks(&text).map(|ticks| ticks as f64 / TICKS).ok_or_else(|| format!("{FILE}: missing times"))
 }
 
-/// The 14th and the 15th field; the second is the program's name in parentheses, which may have spaces.
+/// Sums the 14th and 15th field; the second is the program's name in parentheses, which may contain spaces.
 fn ticks(stat: &str) -> Option<u64> {
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
     let (user, kernel): (u64, u64) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
     Some(user + kernel)
 }
 
-/// Lets the peak of resident memory begin anew where the kernel can; else it is that of everything so far.
+/// Resets the peak of resident memory, if the kernel supports it.
 pub(super) fn forget_peak() {
     let _ = fs::write("/proc/self/clear_refs", "5");
 }
 
-/// The most bytes that were resident.
+/// Returns the peak resident memory, in bytes.
 pub(super) fn peak_memory() -> Result<f64, String> {
     const FILE: &str = "/proc/self/status";
     let text = fs::read_to_string(FILE).map_err(|error| format!("{FILE}: {error}"))?;
     let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:")?.strip_suffix("kB"));
     let kilobytes: Option<f64> = line.and_then(|number| number.trim().parse().ok());
-    kilobytes.map(|kilobytes| kilobytes * 1024.0).ok_or_else(|| format!("{FILE}: there is no peak"))
+    kilobytes.map(|kilobytes| kilobytes * 1024.0).ok_or_else(|| format!("{FILE}: missing VmHWM"))
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! A line on the terminal while a table is made.
+//! Progress line on the terminal while a table is computed.
 
 use std::io::{self, IsTerminal, Write};
 
-/// The line; gone when dropped. Where stderr is no terminal there is none.
+/// The progress line; erased on drop. Disabled if stderr is not a terminal.
 pub(super) struct Progress(bool);
 
 impl Progress {
@@ -23,7 +23,7 @@ impl Drop for Progress {
     }
 }
 
-/// A line that cannot be drawn is not worth an error.
+/// Writes to stderr; errors are ignored.
 fn write(text: &str) {
     let mut stderr = io::stderr().lock();
     let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());

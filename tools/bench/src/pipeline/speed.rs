@@ -1,10 +1,11 @@
-//! How fast orders are sliced, as a ratio to the plain dynamic program on a table of all stretches.
+//! Speed of slicing, relative to the plain dynamic program on a table of all intervals.
 
 use divi_papers::generate::{Kind, Regal, Rwnn, regal, rwnn};
 use divi_planner::OrderSearch;
 use divi_planner::plan::Limit;
 use divi_planner::problem::{Node, Pipeline};
 use divi_planner::random::Random;
+use divi_planner::units::{BytesPerMicro, Micros};
 use divi_planner::{Objective, Options, Problem};
 
 use super::baseline::{Graph, renumbered};
@@ -13,23 +14,23 @@ use super::process::{forget_peak, peak_memory, processor_seconds};
 use super::progress::Progress;
 use crate::runs::{SAME, run_with};
 
-/// Orders of each graph that both must slice equally well.
+/// Number of orders of each graph for which both results are compared.
 const CHECKED: usize = 20;
 const LABEL: usize = 46;
 
 pub(super) fn speed() -> Result<(), String> {
-    println!("slicing in processor time, of all threads together; REGAL-like graphs, and a network of 10,000 modules");
+    println!("slicing in processor time, summed over all threads; REGAL-like graphs, and a network of 10,000 modules");
     println!("{:<LABEL$} {:>11} {:>11} {:>8} {:>9}", "", "divi", "plain DP", "ratio", "target");
     one_order()?;
     many_orders()?;
     large()?;
     println!(
-        "of the smaller two, {CHECKED} orders have the same value in both; for 100,000 the plain DP's table is 80 GB"
+        "for the smaller two, both have the same value for {CHECKED} orders; for 100,000 the plain DP's table takes 80 GB"
     );
     Ok(())
 }
 
-/// What an order takes in a search, and all of a call that looks at one: checks, bounds and verification included.
+/// Times one order of a search, and a whole call for one order, including checks, bounds and verification.
 fn one_order() -> Result<(), String> {
     const ORDERS: u64 = 200;
     const K: u32 = 16;
@@ -66,8 +67,8 @@ fn many_orders() -> Result<(), String> {
     Ok(())
 }
 
-/// Graphs that are too large for a table of all stretches: one whose tensors go far, and one whose tensors take about
-/// as long as its tasks.
+/// Graphs too large for a table of all intervals: one with long-range tensors, and one whose transfers take about as long as
+/// its tasks.
 fn large() -> Result<(), String> {
     let far = Regal { kind: Kind::BarabasiAlbert, nodes: 100_000, seed: 1 };
     solve_once("BA", &regal(&far).map_err(|error| error.to_string())?)?;
@@ -85,13 +86,13 @@ fn solve_once(what: &str, problem: &Problem) -> Result<(), String> {
     Ok(())
 }
 
-/// A randomly wired network on equal devices: its tasks' least times, and its fastest link.
+/// Builds a randomly wired network on homogeneous devices with the minimal times of its tasks and its fastest link.
 fn network() -> Result<Problem, String> {
     let options = Rwnn { nodes: 10, modules: 10_000, communication: 1.0, ..Rwnn::default() };
     let mut problem = rwnn(&options).map_err(|error| error.to_string())?;
-    let least = |node: &Node| node.time.values().flatten().flatten().copied().fold(f64::INFINITY, f64::min);
+    let least = |node: &Node| node.time.values().flatten().flatten().copied().fold(Micros::INFINITY, Micros::min);
     let work = problem.nodes.iter().map(least).collect();
-    let bandwidth = problem.bandwidth.iter().flatten().flatten().copied().fold(0.0, f64::max);
+    let bandwidth = problem.bandwidth.iter().flatten().flatten().copied().fold(BytesPerMicro::ZERO, BytesPerMicro::max);
     problem.mtpp = Some(Pipeline { work, k: Vec::new(), bandwidth, memory: None });
     Ok(problem)
 }
@@ -107,7 +108,7 @@ fn search(problem: &Problem, k: u32, orders: u64) -> Result<(), String> {
     run_with(problem, Objective::Pipeline, "slicegraph", options).map(drop)
 }
 
-/// Both find the same value for the same orders.
+/// Checks that both find the same value for the same orders.
 fn check(problem: &Problem, graph: &Graph, k: u32) -> Result<(), String> {
     let progress = Progress::on_terminal();
     let mut random = Random::new(2);

@@ -3,9 +3,11 @@
 /// The paper's columns.
 pub(super) const STAGES: [u32; 6] = [2, 4, 8, 16, 32, 64];
 
-/// Digits of entries, and how wide columns of one and of two are.
+/// Number of decimals.
 pub(super) const DIGITS: usize = 4;
+/// Width of columns with one entry.
 pub(super) const ONE: usize = 8;
+/// Width of columns with two entries.
 pub(super) const TWO: usize = 16;
 const LABEL: usize = 18;
 
@@ -18,7 +20,7 @@ pub(super) fn row(label: &str, entries: impl IntoIterator<Item = String>, width:
     println!("{label:<LABEL$}{entries}");
 }
 
-/// The paper's numbers for the same row.
+/// Prints the paper's numbers for the same row.
 pub(super) fn paper_row(stages: &[u32], paper: &[f64; STAGES.len()], digits: usize) {
     let entry = |k: &u32| {
         let column = STAGES.iter().position(|other| other == k);

@@ -1,7 +1,8 @@
-//! Cold starts on SortingHat's three servers: language models whose parameters are still in the host's memory.
+//! Cold starts on SortingHat's three servers: language models whose parameters are still in host memory.
 
 use divi_planner::plan::{Limit, Schedule};
 use divi_planner::problem::Contention;
+use divi_planner::units::{Bytes, Micros};
 use divi_planner::{Objective, Options, Plan, Problem, timed_anew};
 
 use super::Settings;
@@ -10,15 +11,15 @@ use crate::runs::run_with;
 
 const MODELS: [&str; 2] = ["openllama_3b_1x128", "gpt2_large_1x128"];
 const SYSTEMS: [&str; 3] = ["v100-dgx", "a6000", "v100-hetero"];
-/// For plans that know of neither copies nor contention: more of them are no better when they are timed.
+/// Limit for plans without copies and contention: more trials do not improve the retimed plans.
 const WARM_TRIALS: u64 = 50_000;
 
 pub(super) fn run(_: &Settings) -> Result<(), String> {
     println!(
-        "Cold starts: milliseconds until one input is through, times the speed of a single GPU, and gigabytes of parameters\n\
-         that are copied to each GPU, over each of the host's buses, read by GPUs in the host's memory, used by the CPU.\n\
-         A single GPU copies while it computes; the paper's copies all first. Lookups in tables read the rows they need.\n\
-         Warm plans know of no copies, free ones of no contention; both are timed with them. Gains in the paper: 2.28 on\n\
+        "Cold starts: milliseconds until one input is done, speedup over a single GPU, and gigabytes of parameters copied to each\n\
+         GPU, transferred over each of the host's buses, read by GPUs from host memory, and used by the CPU.\n\
+         A single GPU overlaps copies and computation; the paper's copies everything first. Table lookups read only the rows they need.\n\
+         Warm plans are made without copies, free ones without contention; both are retimed with them. Gain in the paper: 2.28 on\n\
          average, over a single GPU that copies first.\n"
     );
     for system in SYSTEMS {
@@ -28,8 +29,8 @@ pub(super) fn run(_: &Settings) -> Result<(), String> {
                 let cold = if is_with_cpu { all.clone() } else { without_host(&all) };
                 let mut warm = cold.clone();
                 warm.cold = None;
-                let who = if is_with_cpu { "CPU and GPUs compute" } else { "GPUs compute" };
-                println!("{model} on {system}, {who}");
+                let devices = if is_with_cpu { "CPU and GPUs compute" } else { "GPUs compute" };
+                println!("{model} on {system}, {devices}");
                 table(&warm, &cold)?;
                 println!();
             }
@@ -38,7 +39,7 @@ pub(super) fn run(_: &Settings) -> Result<(), String> {
     Ok(())
 }
 
-/// The host runs only what no other device can.
+/// Restricts the host to tasks that no other device supports.
 fn without_host(problem: &Problem) -> Problem {
     let mut problem = problem.clone();
     for times in problem.nodes.iter_mut().flat_map(|node| node.time.values_mut()) {
@@ -55,7 +56,7 @@ fn table(warm: &Problem, cold: &Problem) -> Result<(), String> {
     let single = run_with(cold, Objective::Latency, "single", Options::default())?;
     let alone = single.plan.value;
     let line = |name: &str, plan: &Plan, seconds: f64| {
-        let bytes: Vec<String> = shares(cold, plan).iter().map(|bytes| format!("{:>6.2}", bytes / 1e9)).collect();
+        let bytes: Vec<String> = shares(cold, plan).iter().map(|bytes| format!("{:>6.2}", *bytes / 1e9)).collect();
         println!(
             "{name:<30} {:>8.1} {:>6.2} {:>6.2}% {seconds:>8.1}  {}",
             plan.value / 1e3,
@@ -84,7 +85,7 @@ fn table(warm: &Problem, cold: &Problem) -> Result<(), String> {
         line(algorithm, &run.plan, run.seconds);
         if algorithm == "sortinghat" {
             println!(
-                "{:<30} {:>8} {:>6.2}   over copies first; at most {:.2} and {:.2}, by {} ({})",
+                "{:<30} {:>8} {:>6.2}   over copies first; upper bounds {:.2} and {:.2}, by {} ({})",
                 "",
                 "",
                 first / run.plan.value,
@@ -98,17 +99,17 @@ fn table(warm: &Problem, cold: &Problem) -> Result<(), String> {
     Ok(())
 }
 
-/// What the single GPU takes when all its parameters come first.
-fn copies_first(cold: &Problem, single: &Plan) -> Result<f64, String> {
+/// Returns the time of a single GPU that copies all parameters before it computes.
+fn copies_first(cold: &Problem, single: &Plan) -> Result<Micros, String> {
     let mut warm = cold.clone();
     warm.cold = None;
     let mut there = single.clone();
     there.copies.clear();
     let computes = timed_anew(&warm, &there).map_err(|error| error.to_string())?.value;
-    Ok(computes + single.copies.iter().map(|copy| copy.end - copy.start).sum::<f64>())
+    Ok(computes + single.copies.iter().map(|copy| copy.end - copy.start).sum::<Micros>())
 }
 
-/// The devices but for the host, the host's buses, those that stay with the host and those that it uses.
+/// Returns the column names: devices except the host, the host's buses, parameters read from host memory, and the CPU.
 fn columns(problem: &Problem) -> Vec<String> {
     let devices = problem.devices.iter().skip(1).map(|device| device.name.clone());
     devices.chain(buses(problem)).chain(["read".to_owned(), "cpu".to_owned()]).collect()
@@ -120,11 +121,11 @@ fn buses(problem: &Problem) -> Vec<String> {
     names
 }
 
-/// The bytes of parameters in each column.
-fn shares(problem: &Problem, plan: &Plan) -> Vec<f64> {
+/// Returns the bytes of parameters in each column.
+fn shares(problem: &Problem, plan: &Plan) -> Vec<Bytes> {
     let Schedule::Latency { device, .. } = &plan.schedule else { return Vec::new() };
     let (devices, buses) = (problem.devices.len() - 1, buses(problem));
-    let mut shares = vec![0.0; devices + buses.len() + 2];
+    let mut shares = vec![Bytes::ZERO; devices + buses.len() + 2];
     let copied = |node: usize| plan.copies.iter().any(|copy| copy.node == node && copy.to == device[node]);
     for node in &problem.nodes {
         let column = match device[node.id] {

@@ -1,15 +1,16 @@
-//! Fig. 7: what each algorithm's best plan is worth after how much time.
+//! Fig. 7: throughput of each algorithm's incumbent over time.
 
 use std::fs;
 
 use divi_planner::Objective;
+use divi_planner::units::Micros;
 
 use super::Settings;
 use super::networks::Network;
 use super::svg::{Chart, Line, Panel};
 use crate::runs::run;
 
-/// The networks of the paper's figure: ten modules, queued inputs.
+/// Networks of the paper's figure: ten modules, queued inputs.
 const PANELS: [(&str, usize, bool); 4] = [
     ("1 channel", 1, true),
     ("2 channels, sdep", 2, true),
@@ -22,12 +23,12 @@ const QUEUE: u32 = 16;
 pub(super) fn curves(settings: &Settings) -> Result<(), String> {
     let limit = settings.milp_seconds;
     println!("Fig. 7: throughput over {limit} s, queues of {QUEUE}");
-    let throughput = |value: f64| f64::from(QUEUE) / value * 1e6;
+    let throughput = |value: Micros| f64::from(QUEUE) / value.0 * 1e6;
     let mut panels = Vec::new();
     for (title, channels, strong) in PANELS {
         let (problem, _) = Network { modules: 10, channels, strong, inputs: QUEUE }.problem()?;
         let mut lines = Vec::new();
-        let mut bound = 0.0_f64;
+        let mut bound = Micros::ZERO;
         for algorithm in ALGORITHMS {
             let found = run(&problem, Objective::Batch, algorithm, limit)?;
             bound = bound.max(found.plan.bound);

@@ -1,8 +1,9 @@
-//! A graph that no exact method reaches: 5,000 tasks on 8 devices.
+//! A graph beyond the reach of exact methods: 5,000 tasks on 8 devices.
 
 use divi_papers::generate::{Rwnn, rwnn};
 use divi_planner::problem::Device;
 use divi_planner::random::Random;
+use divi_planner::units::{BytesPerMicro, Micros};
 use divi_planner::{Objective, Problem};
 
 use super::Settings;
@@ -17,7 +18,7 @@ pub(super) fn large(settings: &Settings) -> Result<(), String> {
     let (tasks, devices) = (problem.nodes.len(), problem.devices.len());
     println!("{tasks} tasks on {devices} devices, one input, {} s", settings.seconds);
     println!("{:<10} {:>14} {:>10} {:>8}", "algorithm", "latency (ms)", "of HEFT", "seconds");
-    let mut heft = 0.0;
+    let mut heft = Micros::ZERO;
     for algorithm in ["heft", "greedy", "auto"] {
         let found = run(&problem, Objective::Latency, algorithm, settings.seconds)?;
         if algorithm == "heft" {
@@ -33,17 +34,20 @@ pub(super) fn large(settings: &Settings) -> Result<(), String> {
     Ok(())
 }
 
-/// A network whose tasks have times of their own on devices of different speeds, each linked to each.
+/// Builds a network with random times on devices of different speeds, fully connected.
 fn problem() -> Result<Problem, String> {
     let network = Rwnn { nodes: NODES, modules: MODULES, channels: 3, strong: false, seed: 5, ..Rwnn::default() };
     let mut problem = rwnn(&network).map_err(|error| error.to_string())?;
     let mut random = Random::new(8);
-    let bandwidth = problem.bandwidth.iter().flatten().flatten().copied().fold(0.0, f64::max);
+    let bandwidth = problem.bandwidth.iter().flatten().flatten().copied().fold(BytesPerMicro::ZERO, BytesPerMicro::max);
     for node in &mut problem.nodes {
         for times in node.time.values_mut() {
-            let fastest = times.iter().flatten().copied().fold(f64::INFINITY, f64::min);
-            let time = |device: usize| (fastest * (1.0 + 0.4 * device as f64) * (0.7 + 0.6 * random.unit())).ceil();
-            *times = (0..DEVICES).map(time).map(Some).collect();
+            let fastest = times.iter().flatten().copied().fold(Micros::INFINITY, Micros::min);
+            let time = |device: usize| {
+                let time = fastest * (1.0 + 0.4 * device as f64) * (0.7 + 0.6 * random.unit());
+                Some(Micros(time.0.ceil()))
+            };
+            *times = (0..DEVICES).map(time).collect();
         }
     }
     let sizes = problem.devices[0].batch_sizes.clone();

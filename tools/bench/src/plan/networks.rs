@@ -1,4 +1,4 @@
-//! The networks of the tables: instances that ship with divi where there is one, else generated.
+//! Networks of the tables: instances of `test/problems` if available, otherwise generated.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use divi_planner::Problem;
 
 use crate::files::read;
 
-/// A randomly wired network by its shape.
+/// Parameters of a randomly wired network.
 #[derive(Clone, Copy)]
 pub(super) struct Network {
     pub(super) modules: usize,
@@ -17,7 +17,7 @@ pub(super) struct Network {
 }
 
 impl Network {
-    /// The problem, and whether it had to be generated.
+    /// Returns the problem, and true if it was generated.
     pub(super) fn problem(&self) -> Result<(Problem, bool), String> {
         let Self { modules, channels, strong, inputs } = *self;
         let dependence = if strong { "sdep" } else { "wdep" };

@@ -1,4 +1,4 @@
-//! `divi-opt --partition` from the model's file to the module with its stages: every model, machine and objective.
+//! `divi-opt --partition` from model file to outlined module: every model, machine and objective.
 
 use std::fs;
 use std::path::Path;
@@ -17,12 +17,12 @@ const OBJECTIVES: [(&str, &[&str]); 3] = [
     ("pipeline", &["--objective=pipeline"]),
 ];
 
-/// A model whose batch is open needs one.
+/// Suffix of models with a dynamic batch dimension, which need a batch size.
 const OPEN_BATCH: &str = "dyn_batch";
 
 pub(super) fn run(settings: &Settings) -> Result<(), String> {
     let limit = settings.limit.map_or("no limit".to_owned(), |seconds| format!("a limit of {seconds} s"));
-    println!("divi-opt --partition with {limit}: milliseconds, gap, seconds that the command took");
+    println!("divi-opt --partition with {limit}: milliseconds, gap, seconds of the command");
     print!("{:<20} {:<9}", "model", "objective");
     SYSTEMS.iter().for_each(|system| print!(" {system:>30}"));
     println!();
@@ -41,7 +41,7 @@ pub(super) fn run(settings: &Settings) -> Result<(), String> {
                         }
                     }
                     Err(message) => {
-                        print!(" {:>30}", "refused");
+                        print!(" {:>30}", "rejected");
                         refused.push(format!("{model}, {objective}, {system}: {message}"));
                     }
                 }
@@ -50,7 +50,7 @@ pub(super) fn run(settings: &Settings) -> Result<(), String> {
         }
     }
     println!("the slowest took {:.2} s: {}", slowest.0, slowest.1);
-    refused.iter().for_each(|refusal| println!("refused: {refusal}"));
+    refused.iter().for_each(|refusal| println!("rejected: {refusal}"));
     Ok(())
 }
 
@@ -69,7 +69,7 @@ struct Outcome {
     seconds: f64,
 }
 
-/// What the command says of its plan, or why it refuses.
+/// Runs the command; returns its plan's summary, or its error message.
 fn partition(model: &str, system: &str, flags: &[&str], limit: Option<f64>) -> Result<Result<Outcome, String>, String> {
     let opt = std::env::current_exe().map_err(|error| error.to_string())?.with_file_name("divi-opt");
     fs::create_dir_all("target/bench").map_err(|error| error.to_string())?;
@@ -88,11 +88,11 @@ fn partition(model: &str, system: &str, flags: &[&str], limit: Option<f64>) -> R
     let output =
         command.output().map_err(|error| format!("cannot run {}: {error}; use tools/divi-bench", opt.display()))?;
     let seconds = started.elapsed().as_secs_f64();
-    let said = String::from_utf8_lossy(&output.stderr);
+    let stderr = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {
-        return Ok(Err(said.trim().to_owned()));
+        return Ok(Err(stderr.trim().to_owned()));
     }
-    let last = said.lines().last().unwrap_or_default();
+    let last = stderr.lines().last().unwrap_or_default();
     let summary: Value = serde_json::from_str(last).map_err(|error| format!("{model}: {error}: {last}"))?;
     let number = |key: &str| summary[key].as_f64().ok_or_else(|| format!("{model}: the summary has no {key}"));
     Ok(Ok(Outcome { value: number("value")?, gap: number("gap")?, seconds }))

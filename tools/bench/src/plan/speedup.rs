@@ -1,4 +1,4 @@
-//! Table III: how much sooner milp-split has its plan than the paper's integer program has one as good.
+//! Table III: speedup of milp-split over the paper's integer program, in time until an equally good plan is found.
 
 use divi_planner::Objective;
 
@@ -6,7 +6,7 @@ use super::Settings;
 use super::networks::Network;
 use crate::runs;
 
-/// Modules, channels, whether strongly dependent, and the paper's seconds for MILP and MILP-SPLIT.
+/// Modules, channels, strong dependence, and the paper's seconds for MILP and MILP-SPLIT.
 const ROWS: [(usize, usize, bool, f64, f64); 6] = [
     (5, 1, true, 82.69, 2.26),
     (10, 1, true, 232.24, 4.83),
@@ -16,8 +16,9 @@ const ROWS: [(usize, usize, bool, f64, f64); 6] = [
     (20, 2, false, 5850.37, 14.81),
 ];
 
-/// Short runs are repeated, and the median counts.
+/// Number of repetitions of short runs, of which the median counts.
 const REPEATS: usize = 5;
+/// Maximum duration of a short run, in seconds.
 const SHORT: f64 = 1.0;
 
 pub(super) fn run(settings: &Settings) -> Result<(), String> {
@@ -53,7 +54,7 @@ pub(super) fn run(settings: &Settings) -> Result<(), String> {
         );
         if reached.is_none() {
             let best = milp.plan.value;
-            println!("{:<20} the MILP hit its limit at {best:.0}, {:.3} of it", "", best / value);
+            println!("{:<20} the MILP reached its time limit at {best:.0}, {:.3} times the value", "", best / value);
         }
     }
     Ok(())

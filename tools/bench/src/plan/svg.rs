@@ -1,8 +1,8 @@
-//! Step curves over time on a logarithmic axis, panels side by side, as SVG.
+//! Step curves over a logarithmic time axis, in panels, as SVG.
 
 use std::fmt::Write;
 
-/// Times before this are at the left edge.
+/// Start of the time axis; earlier times are drawn at the left edge.
 const FIRST: f64 = 1e-3;
 
 const WIDTH: f64 = 420.0;
@@ -14,22 +14,22 @@ const COLOURS: [&str; 6] = ["#7f7f7f", "#e69f00", "#56b4e9", "#cc79a7", "#009e73
 
 pub(super) struct Chart<'a> {
     pub(super) panels: Vec<Panel<'a>>,
-    /// Where the axis of time ends.
+    /// End of the time axis.
     pub(super) seconds: f64,
-    /// What the other axis shows.
+    /// Label of the value axis.
     pub(super) value: &'a str,
 }
 
 pub(super) struct Panel<'a> {
     pub(super) title: &'a str,
     pub(super) lines: Vec<Line<'a>>,
-    /// What no line can pass.
+    /// Upper bound of all lines.
     pub(super) limit: f64,
 }
 
 pub(super) struct Line<'a> {
     pub(super) name: &'a str,
-    /// Times and values; each holds until the next.
+    /// Times and values; each value holds until the next point.
     pub(super) points: Vec<(f64, f64)>,
 }
 

@@ -1,12 +1,13 @@
-//! Tables I and IV: every algorithm on networks of ten modules, for one input and for a queue.
+//! Tables I and IV: all algorithms on networks of ten modules, for one input and for a queue.
 
 use divi_planner::Objective;
+use divi_planner::units::Micros;
 
 use super::Settings;
 use super::networks::Network;
 use crate::runs::{geometric_mean, run};
 
-/// The columns: the paper's, then ours. The last is what is proven.
+/// Columns: the paper's algorithms, then ours.
 const ALGORITHMS: [(&str, &str); 9] = [
     ("best device", "single"),
     ("MET", "met"),
@@ -22,7 +23,7 @@ const HEFT: usize = 3;
 const MILP: usize = 6;
 const AUTO: usize = 8;
 
-/// A row of the paper: label, channels, whether strongly dependent, its eight algorithms and its bound.
+/// A row of the paper: label, channels, strong dependence, values of its eight algorithms, and its bound.
 type Row = (&'static str, usize, bool, [f64; 8], f64);
 
 const TABLE_1: [Row; 7] = [
@@ -49,14 +50,14 @@ const QUEUE: u32 = 16;
 
 pub(super) fn latency(settings: &Settings) -> Result<(), String> {
     println!("Table I: latency of networks of 10 modules, ms; MILP is the paper's own program");
-    table(settings, &TABLE_1, Objective::Latency, "milp-paper", |value| value / 1e3)
+    table(settings, &TABLE_1, Objective::Latency, "milp-paper", |value| value.0 / 1e3)
 }
 
 pub(super) fn throughput(settings: &Settings) -> Result<(), String> {
     println!(
         "Table IV: throughput of networks of 10 modules, queues of {QUEUE}, inputs per second; MILP is divi's milp"
     );
-    table(settings, &TABLE_4, Objective::Batch, "milp", |value| f64::from(QUEUE) / value * 1e6)
+    table(settings, &TABLE_4, Objective::Batch, "milp", |value| f64::from(QUEUE) / value.0 * 1e6)
 }
 
 fn table(
@@ -64,10 +65,12 @@ fn table(
     rows: &[Row],
     objective: Objective,
     program: &str,
-    shown: fn(f64) -> f64,
+    shown: fn(Micros) -> f64,
 ) -> Result<(), String> {
     let Settings { seconds, milp_seconds, .. } = settings;
-    println!("searches have {seconds} s, the integer program {milp_seconds} s; (g): a generated network");
+    println!(
+        "time limits: {seconds} s for searches, {milp_seconds} s for the integer program; (g): a generated network"
+    );
     print!("{:<16}", "");
     ALGORITHMS.iter().for_each(|(column, _)| print!(" {column:>11}"));
     println!(" {:>11}  bound by (proof)", "bound");
@@ -77,7 +80,7 @@ fn table(
         let (problem, generated) = Network { modules: 10, channels, strong, inputs }.problem()?;
         print!("{:<16}", if generated { format!("{label} (g)") } else { label.to_owned() });
         let mut values = Vec::new();
-        let (mut bound, mut source) = (0.0, String::new());
+        let (mut bound, mut source) = (Micros::ZERO, String::new());
         for (index, (_, algorithm)) in ALGORITHMS.into_iter().enumerate() {
             let (algorithm, limit) = if index == MILP { (program, *milp_seconds) } else { (algorithm, *seconds) };
             let plan = run(&problem, objective, algorithm, limit)?.plan;

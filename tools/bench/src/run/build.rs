@@ -1,4 +1,4 @@
-//! Models with random weights, as files for other engines and as bundles.
+//! Models with random weights: ONNX files for other engines, and bundles.
 
 use std::{
     fs,
@@ -7,19 +7,19 @@ use std::{
     time::Instant,
 };
 
-/// What weights are made from.
+/// Value of `--weights`.
 pub(super) const WEIGHTS: &str = "random:1";
 
 const FOLDER: &str = "target/bench/run";
 
-/// What plans are made for: a system, and options of `divi-opt`.
+/// Target of a plan: a system, and options of `divi-opt`.
 pub(super) struct Plan {
     pub(super) system: PathBuf,
     pub(super) options: Vec<String>,
 }
 
 impl Plan {
-    /// Everything on one device with so many threads.
+    /// Everything on one CPU device with a number of threads.
     pub(super) fn single(threads: usize) -> Result<Self, String> {
         let text = format!(
             "name = \"cpu-{threads}\"\n\n[[device]]\nid = \"cpu0\"\nkind = \"cpu\"\nmemory = \"64 GiB\"\nthreads = {threads}\n"
@@ -27,7 +27,7 @@ impl Plan {
         Ok(Self { system: write(&format!("one-{threads}.toml"), &text)?, options: vec!["--algorithm=single".into()] })
     }
 
-    /// Everything on one GPU, which gets so many inputs at once.
+    /// Everything on one GPU, for a batch of inputs.
     pub(super) fn gpu(batch: u32) -> Result<Self, String> {
         let text =
             "name = \"gpu\"\n\n[[device]]\nid = \"gpu0\"\nkind = \"cuda\"\narch = \"sm_90\"\nmemory = \"100 GiB\"\n";
@@ -36,7 +36,7 @@ impl Plan {
         Ok(Self { system: write("gpu.toml", text)?, options: options.collect() })
     }
 
-    /// Everything on one device of a processor that may be another one than this machine's.
+    /// Everything on one CPU device, for processors other than this machine's.
     pub(super) fn any_cpu() -> Result<Self, String> {
         let mut plan = Self::single(8)?;
         plan.options.push("--cpu=x86-64-v3".into());
@@ -44,21 +44,21 @@ impl Plan {
     }
 }
 
-/// Where weights come from.
+/// Source of the weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Weights {
-    /// Made when the bundle is loaded.
+    /// Generated when the bundle is loaded.
     Seed,
-    /// In a file.
+    /// Read from a file.
     File,
 }
 
-/// A bundle, and how many seconds it took to compile.
+/// Compiles a bundle; returns its folder and the compile time in seconds.
 pub(super) fn bundle(model: &str, name: &str, weights: Weights, plan: &Plan) -> Result<(PathBuf, f64), String> {
     bundle_in(Path::new(FOLDER), model, name, weights, plan)
 }
 
-/// As [`bundle`], in another folder.
+/// Compiles a bundle into another folder.
 pub(super) fn bundle_in(
     folder: &Path,
     model: &str,
@@ -82,7 +82,7 @@ pub(super) fn bundle_in(
     Ok((output, start.elapsed().as_secs_f64()))
 }
 
-/// The model with its weights in a file beside it.
+/// Exports the model with its weights in a file next to it.
 pub(super) fn exported(model: &str) -> Result<PathBuf, String> {
     let folder = Path::new(FOLDER).join("models");
     fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
@@ -90,7 +90,7 @@ pub(super) fn exported(model: &str) -> Result<PathBuf, String> {
     if output.exists() {
         return Ok(output);
     }
-    // The module refers to what is in the model's own file from where it is written; what it did not find would be made up.
+    // Paths in the module are relative to its own file; missing weights are generated.
     let module = folder.join(format!("{model}.mlir"));
     let mut command = Command::new(program("divi-opt")?);
     command.arg(original(model)?).arg("-q").arg("-o").arg(&module);
@@ -102,22 +102,22 @@ pub(super) fn exported(model: &str) -> Result<PathBuf, String> {
 
 pub(super) fn original(model: &str) -> Result<PathBuf, String> {
     let path = Path::new("test/models").join(format!("{model}.onnx"));
-    if path.exists() { Ok(path) } else { Err(format!("there is no model '{model}' in test/models")) }
+    if path.exists() { Ok(path) } else { Err(format!("unknown model '{model}'; expected a model of test/models")) }
 }
 
-/// Writes a file for a measurement.
+/// Writes a file into the folder of the benchmark.
 pub(super) fn write(name: &str, text: &str) -> Result<PathBuf, String> {
     let path = Path::new(FOLDER).join(name);
     fs::create_dir_all(FOLDER).and_then(|()| fs::write(&path, text)).map_err(|error| error.to_string())?;
     Ok(path)
 }
 
-/// A program, or a library, that was built with this one.
+/// Returns the path of a program or library that was built with this one.
 pub(super) fn program(name: &str) -> Result<PathBuf, String> {
     Ok(std::env::current_exe().map_err(|error| error.to_string())?.with_file_name(name))
 }
 
-/// What a command prints.
+/// Runs a command; returns its standard output.
 pub(super) fn output_of(mut command: Command, model: &str) -> Result<String, String> {
     let output = command
         .output()
@@ -125,5 +125,5 @@ pub(super) fn output_of(mut command: Command, model: &str) -> Result<String, Str
     if !output.status.success() {
         return Err(format!("{model}: {}", String::from_utf8_lossy(&output.stderr).trim()));
     }
-    String::from_utf8(output.stdout).map_err(|_| format!("{model}: what was printed is no text"))
+    String::from_utf8(output.stdout).map_err(|_| format!("{model}: the output is not UTF-8"))
 }

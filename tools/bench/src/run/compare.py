@@ -1,10 +1,10 @@
-"""Times a bundle against ONNX Runtime and OpenVINO on the same model with the same weights, in one process.
+"""Times a bundle, ONNX Runtime and OpenVINO on the same model with the same weights, in one process.
 
-Usage: compare.py LIBRARY BUNDLE MODEL.onnx THREADS ROUNDS. Prints JSON: milliseconds of each engine in each round, and how far
-outputs are from ONNX Runtime's, as a share of the largest.
+Usage: compare.py LIBRARY BUNDLE MODEL.onnx THREADS ROUNDS. Prints JSON: milliseconds of each engine in each round, and the
+largest difference of outputs from ONNX Runtime's, relative to the largest output.
 
-A round has a burst of calls for each engine, in turns. Before each burst there is a pause, in which the threads of the engine
-before stop looking for work, and a call that is not timed, which brings the weights back into caches.
+A round has a burst of calls for each engine, in alternating order. A burst is preceded by a pause, in which the threads of the
+previous engine stop spinning, and by an untimed call, which brings the weights back into the caches.
 """
 
 import ctypes
@@ -17,7 +17,7 @@ import numpy
 import onnxruntime
 import openvino
 
-# A burst takes about this long, in seconds.
+# Approximate duration of a burst, in seconds.
 BURST = 0.05
 PAUSE = 0.005
 
@@ -43,7 +43,7 @@ class Buffer(ctypes.Structure):
 
 
 def aligned(shape, dtype):
-    """An array that begins at a multiple of 64 bytes, as engines like them."""
+    """Returns an array aligned to 64 bytes, as the engines prefer."""
     count = int(numpy.prod(shape)) * numpy.dtype(dtype).itemsize
     memory = numpy.zeros(count + 64, numpy.uint8)
     start = -memory.ctypes.data % 64
@@ -51,7 +51,7 @@ def aligned(shape, dtype):
 
 
 class Divi:
-    """A bundle, through the functions of divi.h."""
+    """A bundle, loaded through the C API of divi.h."""
 
     def __init__(self, library, bundle, threads):
         self.library = ctypes.CDLL(library)
@@ -77,7 +77,7 @@ class Divi:
         self.outputs, self.output_buffers = self.arrays("output")
 
     def arrays(self, side):
-        """Arrays by name, and the same as buffers."""
+        """Returns arrays by name, and the corresponding buffers."""
         count = getattr(self.library, f"divi_{side}_count")(self.runtime)
         arrays = {}
         for index in range(count):
@@ -124,7 +124,7 @@ class OnnxRuntime:
 class OpenVino:
     def __init__(self, model, threads):
         core = openvino.Core()
-        # What the others compute in 32 bits is not to be computed in fewer.
+        # All engines compute in 32 bits.
         config = {
             "INFERENCE_NUM_THREADS": threads,
             "NUM_STREAMS": 1,
@@ -146,7 +146,7 @@ class OpenVino:
 
 
 def burst(engine, calls):
-    """Milliseconds of a call: the median of some in a row."""
+    """Returns the median time of consecutive calls, in milliseconds."""
     time.sleep(PAUSE)
     engine.run()
     samples = []
@@ -157,11 +157,11 @@ def burst(engine, calls):
     return statistics.median(samples) * 1e3
 
 
-def off(results, expected):
-    """The largest difference, as a share of the largest output."""
+def relative_error(results, expected):
+    """Returns the largest difference relative to the largest output."""
     largest = max(float(numpy.abs(array).max()) for array in expected.values())
     differences = [float(numpy.abs(array - results[name]).max()) for name, array in expected.items()]
-    # JSON has no number for what is none.
+    # JSON cannot represent NaN and infinity.
     return max(differences) / largest if numpy.isfinite(differences).all() else 1e30
 
 
@@ -187,16 +187,16 @@ def main():
         engine.run()
         calls[name] = max(1, round(BURST / (time.perf_counter() - start)))
     expected = engines["onnxruntime"].results()
-    errors = {name: off(engine.results(), expected) for name, engine in engines.items() if name != "onnxruntime"}
+    errors = {name: relative_error(engine.results(), expected) for name, engine in engines.items() if name != "onnxruntime"}
     times = {name: [] for name in engines}
     for number in range(rounds):
         names = list(engines)
-        # Nobody is always behind the same other.
+        # Rotates and reverses the order, so that no engine always follows the same one.
         turn = number % len(names)
         order = names[turn:] + names[:turn]
         for name in order if number % 2 else reversed(order):
             times[name].append(burst(engines[name], calls[name]))
-    print(json.dumps({"times": times, "off": errors}))
+    print(json.dumps({"times": times, "errors": errors}))
 
 
 main()

@@ -1,4 +1,4 @@
-//! How long it takes to compile.
+//! Compile time.
 
 use super::{
     MODELS, Settings,
@@ -6,7 +6,7 @@ use super::{
 };
 
 pub(super) fn compile(settings: &Settings) -> Result<(), String> {
-    println!("seconds from a model to a bundle, with weights from a seed and with weights that are packed");
+    println!("seconds from a model to a bundle, with weights from a seed and with packed weights");
     println!("{:<20} {:>10} {:>10}", "model", "seed", "packed");
     let plan = Plan::single(1)?;
     let mut slowest = 0f64;

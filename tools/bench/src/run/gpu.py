@@ -1,9 +1,9 @@
-"""Times bundles on a GPU against PyTorch on the same GPU, and compares their outputs with those of CPUs.
+"""Times bundles and PyTorch on the same GPU, and compares the bundles' outputs with those of CPUs.
 
 Usage: compare.py [FOLDER]: the folder has divi-run and bundles, MODEL-b1, MODEL-b16 and MODEL-cpu. Needs PyTorch and torchvision.
 
-Times are medians in milliseconds. "Resident": inputs and outputs stay on the GPU, for divi the launch of its stage. "End to end":
-from the host's memory and back to it. All of it in 32 bits, without TF32.
+Times are medians in milliseconds. "Resident": inputs and outputs stay on the GPU; for divi, the launch of its stage. "End to
+end": from and to host memory. Everything is computed in 32 bits, without TF32.
 """
 
 import json
@@ -30,8 +30,8 @@ def divi(folder, bundle, output=None, runs=RUNS):
     return json.loads(done.stdout)
 
 
-def off(folder, model):
-    """The largest difference from a CPU's outputs, as a share of the largest."""
+def relative_error(folder, model):
+    """Returns the largest difference from the CPU's outputs, relative to the largest output."""
     for kind in ("cpu", "b1"):
         divi(folder, folder / f"{model}-{kind}", folder / "outputs" / f"{model}-{kind}")
     differences, largest = [], []
@@ -56,7 +56,7 @@ def median(run):
 
 
 def pytorch(model, batch):
-    """Eager, graph, and graph with copies from and to the host."""
+    """Returns the times of eager mode, of a CUDA graph, and of a graph with copies from and to the host."""
     options = {"aux_logits": False, "init_weights": False} if model in ("googlenet", "inception_v3") else {}
     module = getattr(torchvision.models, model)(**options).cuda().eval()
     size = 299 if model == "inception_v3" else 224
@@ -92,8 +92,8 @@ def main():
     print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}, CUDA {torch.version.cuda}, {time.strftime('%Y-%m-%d')}")
     models = sorted(path.name.removesuffix("-cpu") for path in folder.glob("*-cpu"))
     for batch in (1, 16):
-        print(f"\nbatch {batch}: milliseconds, resident and end to end, against PyTorch's; * without PyTorch's")
-        heads = ("model", "divi", "eager", "graph", "/ eager", "/ graph", "end to end", "graph's", "ratio", "off by")
+        print(f"\nbatch {batch}: milliseconds, resident and end to end, compared with PyTorch; * not available in PyTorch")
+        heads = ("model", "divi", "eager", "graph", "/ eager", "/ graph", "end to end", "graph's", "ratio", "rel. err")
         print("{:<20}{:>9}{:>9}{:>9}{:>9}{:>9}{:>12}{:>9}{:>8}{:>10}".format(*heads))
         ratios = []
         for model in models:
@@ -101,7 +101,7 @@ def main():
             if not bundle.exists():
                 continue
             try:
-                error = f"{off(folder, model):.1e}" if batch == 1 else ""
+                error = f"{relative_error(folder, model):.1e}" if batch == 1 else ""
                 ours = divi(folder, bundle)
                 launch, latency = sum(step["us"] for step in ours["steps"]) / 1e3, ours["latency_us"]["median"] / 1e3
                 if not hasattr(torchvision.models, model):

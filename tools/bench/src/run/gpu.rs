@@ -1,5 +1,5 @@
-//! Bundles for GPUs against PyTorch, and against the same models on CPUs. What is compared is made here; where there is no GPU, a
-//! script beside it does the rest on a machine that has one.
+//! GPU bundles compared with PyTorch, and with the same models on CPUs. The bundles are compiled here; without a GPU, a
+//! script is written next to them for a machine that has one.
 
 use super::{
     MODELS, Settings,
@@ -27,9 +27,7 @@ pub(super) fn gpu(settings: &Settings) -> Result<(), String> {
     fs::copy(program("divi-run")?, folder.join("divi-run")).map_err(failed)?;
     fs::write(folder.join("compare.py"), SCRIPT).map_err(failed)?;
     if !Path::new("/dev/nvidia0").exists() {
-        println!(
-            "there is no GPU here: take {FOLDER} to a machine with one and with PyTorch, and run compare.py in it"
-        );
+        println!("no GPU found; copy {FOLDER} to a machine with a GPU and PyTorch, and run compare.py there");
         return Ok(());
     }
     print!("{}", python::run_in("python3", SCRIPT, &[FOLDER])?);

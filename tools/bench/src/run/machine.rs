@@ -1,4 +1,4 @@
-//! What plans for this machine are made with: what `divi-profile` measures on it.
+//! Measurements of this machine by `divi-profile`, which plans are made with.
 
 use super::{
     Settings,
@@ -11,10 +11,10 @@ use std::{
     process::Command,
 };
 
-/// This machine, and its links as they were measured.
+/// This machine, with its measured links.
 pub(super) struct Machine {
     system: PathBuf,
-    /// Whether copies need none of the processors that compute.
+    /// True if a device has its own memory, so that copies need none of the computing cores.
     has_accelerators: bool,
     pub(super) seconds: f64,
     choices: PathBuf,
@@ -24,7 +24,7 @@ impl Machine {
     pub(super) fn new(settings: &Settings) -> Result<Self, String> {
         let (system, choices) = (write("host.toml", "")?, write("choices.json", "")?);
         let profile = system.with_extension("json");
-        // What was measured before may be another build's, and may not be there.
+        // Earlier measurements may be of another build; the files may be missing.
         [&choices, &profile].into_iter().for_each(|file| _ = std::fs::remove_file(file));
         let mut command = Command::new(program("divi-profile")?);
         command.arg("measure").arg("-q").arg("-o").arg(&profile);
@@ -35,7 +35,7 @@ impl Machine {
         Ok(Self { system, has_accelerators, seconds: settings.seconds, choices })
     }
 
-    /// Measures a model's tasks, at so many inputs at once if there are batches, and returns the system that knows of it.
+    /// Measures a model's tasks, for the given batch sizes if any, and returns the system with this profile.
     pub(super) fn measure(&self, model: &str, batches: &[u32]) -> Result<PathBuf, String> {
         let system = write(&format!("{model}-host.toml"), "")?;
         let profile = system.with_extension("json");
@@ -55,12 +55,12 @@ impl Machine {
         Ok(system)
     }
 
-    /// What a stage of a pipeline costs here, as an option of `divi-opt`.
+    /// Returns the `--pipeline-cost` option for this machine.
     pub(super) fn pipeline_cost(&self) -> &'static str {
         if self.has_accelerators { "--pipeline-cost=overlap" } else { "--pipeline-cost=serial" }
     }
 
-    /// Runs a bundle, on GPUs by the algorithms that were measured.
+    /// Runs a bundle, on GPUs with the algorithms that were measured.
     pub(super) fn launch(&self, bundle: &Path, options: &[String]) -> Result<Launched, String> {
         let choices = format!("--choices={}", self.choices.display());
         launch(bundle, &[options, &[choices]].concat())

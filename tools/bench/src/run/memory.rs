@@ -1,4 +1,4 @@
-//! The most memory that a run takes.
+//! Peak memory of a run.
 
 use super::{
     MODELS, Settings,
@@ -7,7 +7,7 @@ use super::{
 };
 
 pub(super) fn memory(settings: &Settings) -> Result<(), String> {
-    println!("megabytes that divi-run had in memory at most, against weights, arenas and values as planned");
+    println!("peak resident memory of divi-run in megabytes, compared with planned weights, arenas and values");
     println!("{:<20} {:>10} {:>10} {:>10} {:>9}", "model", "weights", "others", "peak", "ratio");
     let plan = Plan::single(1)?;
     let mut worst = 0f64;

@@ -1,5 +1,5 @@
-//! Plans for several devices, run: for one input and for a queue, if the model is too large for the fastest device, and for a
-//! pipeline. What they promise and take, how long devices work at the same time, and how far outputs are from those of one CPU.
+//! Plans for several devices: for one input and for a queue if the model is too large for the fastest device, and for a
+//! pipeline. Reports predicted and measured times, overlap of devices, and errors relative to the outputs of one CPU.
 
 use super::{
     Settings,
@@ -17,26 +17,26 @@ use std::{
 
 const MODELS: [&str; 4] = ["googlenet", "resnet18", "squeezenet1_1", "mobilenet_v2"];
 
-/// Inputs of a queue.
+/// Number of inputs in the queue.
 const QUEUED: u32 = 8;
-/// Batches that a queue may be cut into.
+/// Batch sizes allowed for the queue.
 const BATCHES: [u32; 4] = [1, 2, 4, QUEUED];
-/// How much of the memory that the fastest device alone takes there is, so that one device is not enough.
+/// Available fraction of the memory that the fastest device would need alone, so that one device is not enough.
 const MEMORY: f64 = 0.6;
-/// The plan and the one that it is compared with take turns so often.
+/// Number of alternations between the plan and its baseline.
 const TURNS: usize = 5;
 
 pub(super) fn mixed(settings: &Settings) -> Result<(), String> {
     println!(
-        "plans on several devices: for one input and for {QUEUED} queued ones, if the last device has {:.0} % of the memory that it takes for\n\
-         that alone, and for a pipeline, with all memory. Milliseconds for the input, the queue, or an input of the pipeline, medians of\n\
-         {TURNS} turns; how many times as fast as --algorithm=single, which fills that device, or as a pipeline of one device, as promised\n\
-         and as measured; for how much of the time two devices were at work; how far outputs are from those of a CPU",
+        "plans on several devices: for one input and for {QUEUED} queued ones, with the memory of the last device limited to {:.0} % of what\n\
+         it would need alone, and for a pipeline, with all memory. Milliseconds for the input, the queue, or an input of the pipeline,\n\
+         medians of {TURNS} alternations; predicted and measured speedup over --algorithm=single, which fills that device, or over a pipeline\n\
+         of one device; fraction of time in which two devices were busy; error relative to the outputs of a CPU",
         MEMORY * 100.0
     );
     println!(
         "{:<20} {:<9} {:>9} {:>9} {:>8} {:>7} {:>7} {:>8} {:>8}",
-        "model", "plan", "promised", "measured", "apart", "gain", "is", "at once", "off by"
+        "model", "plan", "predicted", "measured", "error", "gain", "meas.", "overlap", "rel. err"
     );
     let machine = Machine::new(settings)?;
     for model in settings.models_or(&MODELS) {
@@ -46,20 +46,20 @@ pub(super) fn mixed(settings: &Settings) -> Result<(), String> {
             println!(
                 "{model:<20} {:<9} {:>9.3} {:>9.3} {:>+6.1} % {:>6.2}x {:>6.2}x {:>6.1} % {:>8.1e}",
                 kind.name(),
-                row.promised / 1e3,
+                row.predicted / 1e3,
                 row.measured / 1e3,
-                (row.promised / row.measured - 1.0) * 100.0,
+                (row.predicted / row.measured - 1.0) * 100.0,
                 row.gain[0],
                 row.gain[1],
                 row.at_once * 100.0,
-                row.off
+                row.error
             );
         }
     }
     Ok(())
 }
 
-/// What a plan is for.
+/// Objective of a plan.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Input,
@@ -67,7 +67,7 @@ enum Kind {
     Pipeline,
 }
 
-/// Everything on one device, as long as there is room.
+/// Everything on one device, as long as memory suffices.
 const SINGLE: &str = "--algorithm=single";
 
 impl Kind {
@@ -80,7 +80,7 @@ impl Kind {
     }
 }
 
-/// A plan for several devices beside one that is for a single one if there is room, and one for a CPU to compare outputs with.
+/// A plan for several devices, a baseline on a single device as far as memory suffices, and a CPU bundle for reference outputs.
 struct Bench<'a> {
     kind: Kind,
     machine: &'a Machine,
@@ -90,13 +90,13 @@ struct Bench<'a> {
 }
 
 struct Row {
-    /// In microseconds.
-    promised: f64,
+    /// Microseconds.
+    predicted: f64,
     measured: f64,
-    /// As many times as fast as the other plan, as promised and as measured.
+    /// Predicted and measured speedup over the baseline.
     gain: [f64; 2],
     at_once: f64,
-    off: f64,
+    error: f64,
 }
 
 impl<'a> Bench<'a> {
@@ -128,11 +128,11 @@ impl<'a> Bench<'a> {
     }
 
     fn row(&self) -> Result<Row, String> {
-        let (mut measured, mut gains, mut promised) = (vec![], vec![], [0.0; 2]);
+        let (mut measured, mut gains, mut predicted) = (vec![], vec![], [0.0; 2]);
         let runs = [self.runs(&self.together)?, self.runs(&self.alone)?];
         for _ in 0..TURNS {
             let [together, alone] = [self.time(&self.together, &runs[0])?, self.time(&self.alone, &runs[1])?];
-            promised = [together.0, alone.0];
+            predicted = [together.0, alone.0];
             measured.push(together.1);
             gains.push(alone.1 / together.1);
         }
@@ -146,11 +146,11 @@ impl<'a> Bench<'a> {
         self.machine.launch(&self.together, &options)?;
         self.machine.launch(&self.reference, &[format!("--output={}", self.reference.join("outputs").display())])?;
         Ok(Row {
-            promised: promised[0],
+            predicted: predicted[0],
             measured: median(&measured),
-            gain: [promised[1] / promised[0], median(&gains)],
+            gain: [predicted[1] / predicted[0], median(&gains)],
             at_once: share_at_once(&read(&trace)?)?,
-            off: off(&self.together.join("outputs"), &self.reference.join("outputs"))?,
+            error: relative_error(&self.together.join("outputs"), &self.reference.join("outputs"))?,
         })
     }
 
@@ -165,7 +165,7 @@ impl<'a> Bench<'a> {
         std::iter::once("--warmup=20".to_owned()).chain(in_flight).collect()
     }
 
-    /// What the plan promises and what it takes, in microseconds.
+    /// Returns the predicted and the measured time, in microseconds.
     fn time(&self, bundle: &Path, runs: &[String]) -> Result<(f64, f64), String> {
         let launched = self.machine.launch(bundle, runs)?;
         let measured = match self.kind {
@@ -176,7 +176,7 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// A system whose last device has so many bytes of memory.
+/// Writes a system whose last device has limited memory.
 fn bounded(system: &Path, bytes: u64) -> Result<PathBuf, String> {
     let text = read(system)?;
     let last = text.rfind("[[device]]").ok_or("the system has no device")?;
@@ -186,8 +186,8 @@ fn bounded(system: &Path, bytes: u64) -> Result<PathBuf, String> {
     write(&name, &format!("{}memory = {bytes}{}", &text[..start], &text[end..]))
 }
 
-/// How far outputs are from others at most, relative to the largest number of each.
-fn off(outputs: &Path, others: &Path) -> Result<f64, String> {
+/// Returns the largest difference of outputs, relative to the largest element of each output.
+fn relative_error(outputs: &Path, others: &Path) -> Result<f64, String> {
     let mut worst = 0f64;
     let failed = |path: &Path, error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     for entry in fs::read_dir(others).map_err(|error| failed(others, &error))? {
@@ -196,19 +196,21 @@ fn off(outputs: &Path, others: &Path) -> Result<f64, String> {
         let [ours, theirs] = [&path, &other].map(|path| {
             let bytes = fs::read(path).map_err(|error| failed(path, &error))?;
             let tensor = npy::read(&bytes).map_err(|error| failed(path, &error))?;
-            tensor.to_f32().ok_or_else(|| failed(path, &"not of f32"))
+            tensor.to_f32().ok_or_else(|| failed(path, &"elements are not f32"))
         });
         let (ours, theirs) = (ours?, theirs?);
         if ours.len() != theirs.len() {
-            return Err(failed(&path, &format!("{} numbers instead of {}", ours.len(), theirs.len())));
+            return Err(failed(&path, &format!("{} elements; expected {}", ours.len(), theirs.len())));
         }
         if let Some(number) = theirs.iter().find(|number| !number.is_finite()) {
-            return Err(failed(&other, &format!("{number} is nothing to compare with")));
+            return Err(failed(&other, &format!("the reference contains {number}")));
         }
         let largest = theirs.iter().fold(0f32, |largest, number| largest.max(number.abs()));
-        let apart = ours.iter().zip(&theirs).map(|(one, other)| if one == other { 0.0 } else { (one - other).abs() });
-        let apart = apart.fold(0f32, |most, apart| if apart.is_nan() { f32::INFINITY } else { most.max(apart) });
-        worst = worst.max(f64::from(apart / largest.max(f32::MIN_POSITIVE)));
+        let difference =
+            ours.iter().zip(&theirs).map(|(one, other)| if one == other { 0.0 } else { (one - other).abs() });
+        let difference = difference
+            .fold(0f32, |most, difference| if difference.is_nan() { f32::INFINITY } else { most.max(difference) });
+        worst = worst.max(f64::from(difference / largest.max(f32::MIN_POSITIVE)));
     }
     Ok(worst)
 }

@@ -1,4 +1,4 @@
-//! Bundles against ONNX Runtime and OpenVINO.
+//! Bundles compared with ONNX Runtime and OpenVINO.
 
 use super::{
     MODELS, Settings,
@@ -12,11 +12,10 @@ use serde_json::Value;
 
 const SCRIPT: &str = include_str!("compare.py");
 
-/// How far outputs may be off, as a share of the largest. Times of what is further off are not counted: they are of something
-/// else.
+/// Maximum error of outputs, relative to the largest output. Times of models with larger errors are not counted.
 const TOLERANCE: f64 = 1e-3;
 
-/// As the script calls them.
+/// Names of the engines in the script's output.
 const ENGINES: [&str; 3] = ["divi", "onnxruntime", "openvino"];
 
 pub(super) fn models(settings: &Settings) -> Result<(), String> {
@@ -31,12 +30,12 @@ pub(super) fn models(settings: &Settings) -> Result<(), String> {
 
 fn table(settings: &Settings, threads: usize) -> Result<(), String> {
     println!(
-        "{threads} threads, {} rounds: milliseconds, median and least, and how many times the others'",
+        "{threads} threads, {} rounds: milliseconds, median and minimum, and ratio to the others",
         settings.rounds
     );
     println!(
         "{:<20} {:>17} {:>17} {:>17} {:>9} {:>9} {:>9}",
-        "model", "divi", "ONNX Runtime", "OpenVINO", "/ ORT", "/ OV", "off by"
+        "model", "divi", "ONNX Runtime", "OpenVINO", "/ ORT", "/ OV", "rel. err"
     );
     let plan = Plan::single(threads)?;
     let mut ratios: [Vec<(f64, String)>; 2] = Default::default();
@@ -52,17 +51,17 @@ fn table(settings: &Settings, threads: usize) -> Result<(), String> {
                     .zip([row.ratio(1), row.ratio(2)])
                     .for_each(|(all, one)| all.push((one, model.clone())));
             }
-            // A model that fails says nothing of the others.
+            // A failing model does not affect the others.
             Err(problem) => println!("{model:<20} {}", problem.lines().next_back().unwrap_or_default()),
         }
     }
     let [ort, openvino] = ratios.map(|ratios| summary(&ratios));
-    println!("geometric mean: {} of ONNX Runtime's, {} of OpenVINO's", ort.0, openvino.0);
-    println!("worst: {} of ONNX Runtime's, {} of OpenVINO's", ort.1, openvino.1);
+    println!("geometric mean: {} of ONNX Runtime, {} of OpenVINO", ort.0, openvino.0);
+    println!("worst: {} of ONNX Runtime, {} of OpenVINO", ort.1, openvino.1);
     Ok(())
 }
 
-/// The mean, and the largest with its name.
+/// Returns the geometric mean, and the maximum with its name.
 fn summary(ratios: &[(f64, String)]) -> (String, String) {
     let numbers: Vec<f64> = ratios.iter().map(|(ratio, _)| *ratio).collect();
     match ratios.iter().max_by(|a, b| a.0.total_cmp(&b.0)) {
@@ -74,7 +73,7 @@ fn summary(ratios: &[(f64, String)]) -> (String, String) {
 /// Milliseconds of each engine in each round.
 struct Row {
     times: [Vec<f64>; 3],
-    off: f64,
+    error: f64,
 }
 
 fn measure(model: &str, threads: usize, rounds: usize, plan: &Plan) -> Result<Row, String> {
@@ -86,24 +85,24 @@ fn measure(model: &str, threads: usize, rounds: usize, plan: &Plan) -> Result<Ro
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let printed = python::run_in(&python::bench(), SCRIPT, &arguments)?;
     let value: Value =
-        serde_json::from_str(&printed).map_err(|error| format!("the script printed no JSON: {error}"))?;
+        serde_json::from_str(&printed).map_err(|error| format!("the output of the script is not JSON: {error}"))?;
     let times = ENGINES.map(|engine| {
         let times = value["times"][engine].as_array().map(Vec::as_slice).unwrap_or_default();
         times.iter().filter_map(Value::as_f64).collect()
     });
-    let off = value["off"]["divi"].as_f64().unwrap_or(f64::NAN);
-    Ok(Row { times, off })
+    let error = value["errors"]["divi"].as_f64().unwrap_or(f64::NAN);
+    Ok(Row { times, error })
 }
 
 impl Row {
-    /// How many times another engine's time ours is: the median over rounds, as both had the same machine in each.
+    /// Returns the ratio to another engine's time: the median over rounds, since both share the load of a round.
     fn ratio(&self, other: usize) -> f64 {
         let ratios = self.times[0].iter().zip(&self.times[other]).map(|(ours, other)| ours / other);
         median(&ratios.collect::<Vec<_>>())
     }
 
     fn is_right(&self) -> bool {
-        self.off <= TOLERANCE
+        self.error <= TOLERANCE
     }
 
     fn print(&self, model: &str) {
@@ -115,7 +114,7 @@ impl Row {
             "{model:<20} {ours:>17} {ort:>17} {openvino:>17} {:>8.3}x {:>8.3}x {:>9.1e}{}",
             self.ratio(1),
             self.ratio(2),
-            self.off,
+            self.error,
             if self.is_right() { "" } else { "  WRONG, not counted" }
         );
     }
@@ -126,9 +125,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ratios_are_of_rounds() {
-        // The machine was slow in the second round, for both.
-        let row = Row { times: [vec![1.0, 9.0, 1.1], vec![2.0, 18.0, 2.0], vec![1.0, 1.0, 1.0]], off: 0.0 };
+    fn ratios_are_medians_over_rounds() {
+        // The machine was slow for both in the second round.
+        let row = Row { times: [vec![1.0, 9.0, 1.1], vec![2.0, 18.0, 2.0], vec![1.0, 1.0, 1.0]], error: 0.0 };
         assert_eq!((row.ratio(1), row.ratio(2)), (0.5, 1.1));
         let (mean, worst) = summary(&[(0.5, "a".to_owned()), (2.0, "b".to_owned())]);
         assert_eq!((&mean[..], &worst[..]), ("1.000x", "2.000x (b)"));

@@ -1,4 +1,4 @@
-//! Pipelines of two devices: the throughput that the plan promises, what is measured, and one core's.
+//! Pipelines of two devices: predicted and measured throughput, compared with one core.
 
 use super::{
     Settings,
@@ -10,14 +10,14 @@ use std::{fs, path::Path};
 
 const MODELS: [&str; 2] = ["resnet50", "googlenet"];
 
-/// The pipeline and one core take turns so often: what else the machine does is the same for both then.
+/// Number of alternations between the pipeline and one core, so that other load affects both equally.
 const TURNS: usize = 5;
 
 pub(super) fn pipeline(settings: &Settings) -> Result<(), String> {
     println!(
-        "two devices, a core each, planned with times that were measured on one; inputs a second, medians of {TURNS} turns"
+        "two devices of one core each, planned with times measured on one; inputs per second, medians of {TURNS} alternations"
     );
-    println!("{:<20} {:>10} {:>10} {:>9} {:>10} {:>9}", "model", "predicted", "measured", "apart", "one core", "gain");
+    println!("{:<20} {:>10} {:>10} {:>9} {:>10} {:>9}", "model", "predicted", "measured", "error", "one core", "gain");
     for model in settings.models_or(&MODELS) {
         let row = measure(&model, settings.seconds)?;
         println!(
@@ -36,7 +36,7 @@ struct Row {
     predicted: f64,
     measured: f64,
     one_core: f64,
-    /// The median of how many times one core's throughput it was in each turn.
+    /// Median over the alternations of the ratio to one core's throughput.
     gain: f64,
 }
 
@@ -59,7 +59,7 @@ fn measure(model: &str, seconds: f64) -> Result<Row, String> {
     Ok(Row { predicted, measured: median(&measured), one_core: median(&one_core), gain: median(&gains) })
 }
 
-/// What the tasks of a model take on one core of this machine, as a file that a system can name.
+/// Measures the tasks of a model on one core; returns the path of the profile.
 fn profile(model: &str, single: &Path, seconds: f64) -> Result<String, String> {
     let file = write(&format!("{model}-profile.json"), "")?;
     launch(single, &[repeat(single, seconds)?, format!("--profile-out={}", file.display())])?;
@@ -67,7 +67,7 @@ fn profile(model: &str, single: &Path, seconds: f64) -> Result<String, String> {
     Ok(file.to_string_lossy().into_owned())
 }
 
-/// The preset `cpu-2`, with times that were measured.
+/// The preset `cpu-2` with measured times.
 fn two_devices(profile: &str) -> String {
     let device = |id: &str| {
         format!("[[device]]\nid = \"{id}\"\nkind = \"cpu\"\nmemory = \"4 GiB\"\nthreads = 1\nprofile = '{profile}'\n\n")

@@ -1,4 +1,4 @@
-//! How long it takes to load a bundle and run it for the first time.
+//! Time to load a bundle and run it for the first time.
 
 use super::{
     MODELS, Settings,
@@ -7,13 +7,13 @@ use super::{
 };
 use std::{fs, time::Instant};
 
-/// The least of so many starts: the files are in the page cache then.
+/// Number of starts, of which the minimum counts: files are in the page cache.
 const STARTS: usize = 5;
 
 pub(super) fn start(settings: &Settings) -> Result<(), String> {
     let size = fs::metadata(program("divi-run")?).map_err(|error| error.to_string())?.len() as f64 / 1e6;
     println!(
-        "milliseconds from the start of divi-run ({size:.1} MB), weights in a file that is in memory; least of {STARTS}"
+        "milliseconds from the start of divi-run ({size:.1} MB), weights in a file in the page cache; minimum of {STARTS}"
     );
     println!("{:<20} {:>10} {:>10} {:>10} {:>10}", "model", "load", "first run", "later run", "process");
     let plan = Plan::single(1)?;

@@ -1,14 +1,14 @@
-//! What traces of `divi-run` show.
+//! Analysis of traces of `divi-run`.
 
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// In microseconds.
+/// Start and end, in microseconds.
 type Span = (f64, f64);
 
-/// For how much of the time, between the first stage's begin and the last one's end, at least two devices ran stages.
+/// Returns the fraction of time, between the first start and the last end of a stage, in which at least two devices ran stages.
 pub(super) fn share_at_once(trace: &str) -> Result<f64, String> {
-    let trace: Value = serde_json::from_str(trace).map_err(|error| format!("the trace is no JSON: {error}"))?;
+    let trace: Value = serde_json::from_str(trace).map_err(|error| format!("the trace is not JSON: {error}"))?;
     let events = trace["traceEvents"].as_array().ok_or("the trace has no events")?;
     let mut lanes: BTreeMap<u64, Vec<Span>> = BTreeMap::new();
     for event in events.iter().filter(|event| event["cat"] == "stage" && event["pid"] == 1) {
@@ -32,7 +32,7 @@ pub(super) fn share_at_once(trace: &str) -> Result<f64, String> {
     Ok(if end > begin { at_once / (end - begin) } else { 0.0 })
 }
 
-/// Spans of a lane, those that overlap as one.
+/// Merges the overlapping spans of a lane.
 fn joined(mut spans: Vec<Span>) -> Vec<Span> {
     spans.sort_by(|one, other| one.0.total_cmp(&other.0));
     let mut merged: Vec<Span> = vec![];
@@ -53,14 +53,14 @@ mod tests {
     fn share(spans: &[(u32, f64, f64)]) -> f64 {
         let stage = |&(lane, start, end): &(u32, f64, f64)| json!({"ph": "X", "cat": "stage", "pid": 1, "tid": lane, "ts": start, "dur": end - start});
         let mut events: Vec<Value> = spans.iter().map(stage).collect();
-        // Neither tasks nor what was foretold is counted.
+        // Tasks and predicted spans are not counted.
         events.push(json!({"ph": "X", "cat": "task", "pid": 1, "tid": 0, "ts": 0, "dur": 1000}));
         events.push(json!({"ph": "X", "cat": "stage", "pid": 2, "tid": 5, "ts": 0, "dur": 1000}));
         share_at_once(&json!({"traceEvents": events}).to_string()).unwrap()
     }
 
     #[test]
-    fn time_at_once_is_of_two_devices() {
+    fn overlap_needs_two_devices() {
         assert_eq!(share(&[]), 0.0);
         assert_eq!(share(&[(0, 0.0, 5.0), (1, 5.0, 10.0)]), 0.0);
         assert_eq!(share(&[(0, 10.0, 20.0), (1, 15.0, 30.0)]), 0.25);
@@ -69,8 +69,8 @@ mod tests {
     }
 
     #[test]
-    fn slips_are_named() {
-        assert!(share_at_once("{").unwrap_err().starts_with("the trace is no JSON: "));
+    fn invalid_traces_are_reported() {
+        assert!(share_at_once("{").unwrap_err().starts_with("the trace is not JSON: "));
         assert_eq!(share_at_once("{}"), Err("the trace has no events".to_owned()));
     }
 }

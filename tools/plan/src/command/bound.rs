@@ -17,7 +17,7 @@ pub(crate) struct Bound {
     /// File for the bounds, instead of stdout
     #[arg(short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// By default batch if the problem queues several inputs, else latency
+    /// Objective; by default batch if the problem queues several inputs, else latency
     #[arg(long, value_name = "NAME", value_parser = objectives())]
     objective: Option<Objective>,
     #[command(flatten)]
@@ -43,7 +43,7 @@ impl Bound {
         let best = bounds.iter().cloned().fold(plan::Bound::none(), plan::Bound::or);
         let text = if self.json {
             let by_name: serde_json::Map<String, serde_json::Value> =
-                bounds.into_iter().map(|bound| (bound.by, bound.value.into())).collect();
+                bounds.into_iter().map(|bound| (bound.by, bound.value.0.into())).collect();
             let proof = best.proof.name();
             json!({"bounds": by_name, "bound": best.value, "bound_by": best.by, "proof": proof}).to_string() + "\n"
         } else {

@@ -26,7 +26,7 @@ pub(crate) struct Convert {
     /// Number of CPUs; by default one if the graph has any
     #[arg(long, value_name = "N")]
     cpus: Option<u32>,
-    /// Let nodes of one colorClass be on different devices
+    /// Allow nodes of one colorClass on different devices
     #[arg(long)]
     no_colocation: bool,
 }

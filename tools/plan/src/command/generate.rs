@@ -16,54 +16,54 @@ pub(crate) struct Generate {
     /// File for the problem, instead of stdout
     #[arg(short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Seed of random numbers; by default 1 (not gpt3)
+    /// Seed of the random number generator; by default 1 (not gpt3)
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Random graph; by default ER (rwnn, regal)
+    /// Random graph model; by default ER (rwnn, regal)
     #[arg(long, value_name = "NAME", ignore_case = true, value_parser = divi_cli::named::<Kind>(Kind::ALL.map(Kind::name)))]
     kind: Option<Kind>,
     /// Nodes of a module (rwnn, by default 10) or of the graph (regal, by default 100; chain, by default 49)
     #[arg(long, value_name = "N")]
     nodes: Option<usize>,
-    /// Modules in sequence; by default 1 (rwnn)
+    /// Number of modules in sequence; by default 1 (rwnn)
     #[arg(long, value_name = "N")]
     modules: Option<usize>,
-    /// Edges from a module to the next; by default 1 (rwnn)
+    /// Number of edges from a module to the next; by default 1 (rwnn)
     #[arg(long, value_name = "N")]
     channels: Option<usize>,
-    /// Nodes that channels join: inputs and outputs of modules (sdep, the default), or any (wdep) (rwnn)
+    /// Nodes that channels connect: inputs and outputs of modules (sdep, the default), or any nodes (wdep) (rwnn)
     #[arg(long, value_name = "NAME")]
     dep: Option<Dependence>,
-    /// Ratio of the time of transfers to the time of tasks; by default 0.1 (rwnn)
+    /// Communication-to-computation ratio: transfer time to task time; by default 0.1 (rwnn)
     #[arg(long, value_name = "X")]
     ccr: Option<f64>,
-    /// Make the fastest device the fastest for every task (rwnn)
+    /// Make the A100 the fastest device for every task (rwnn)
     #[arg(long)]
     dominant: bool,
-    /// Queued inputs; by default 1 (rwnn) or 24 (gpt3)
+    /// Number of queued inputs; by default 1 (rwnn) or 24 (gpt3)
     ///
-    /// Batches of rwnn are a quarter, half, three quarters and all of them.
+    /// Batch sizes of rwnn are a quarter, a half, three quarters and all of them.
     #[arg(long, value_name = "N")]
     inputs: Option<u32>,
-    /// Equal machines, by default 4 (chain); nodes of four GPUs, by default 6 (gpt3)
+    /// Number of equal machines, by default 4 (chain); of nodes with four GPUs, by default 6 (gpt3)
     #[arg(long, value_name = "N")]
     machines: Option<usize>,
-    /// Maximum number of changes of the machine, less than there are machines; by default 3 (chain)
+    /// Maximum number of cuts, less than the number of machines; by default 3 (chain)
     #[arg(long, value_name = "N")]
     splits: Option<usize>,
-    /// Rate of a machine, in 10^9 operations a second; by default 5 (chain)
+    /// Speed of a machine, in 10^9 operations per second; by default 5 (chain)
     #[arg(long, value_name = "X")]
     rate: Option<f64>,
-    /// Bandwidth between any two machines, in megabytes a second; by default 10 (chain)
+    /// Bandwidth between any two machines, in megabytes per second; by default 10 (chain)
     #[arg(long, value_name = "X")]
     link: Option<f64>,
-    /// Boundaries of link speed to machine speed, in bytes an operation (chain)
+    /// Boundary ratios of link speed to machine speed, in bytes per operation (chain)
     ///
-    /// Partitioning helps from the first on, faster links help no more from the second on, and rule out nothing
-    /// from the third on. By default those of the edge paper: 1.64e-3,9.52e-3,0.168.
+    /// Above the first, partitioning helps; above the second, faster links do not improve the optimum; above the third,
+    /// links exclude no placement. By default those of the edge paper: 1.64e-3,9.52e-3,0.168.
     #[arg(long, value_name = "A,B,C", value_parser = ratios, verbatim_doc_comment)]
     ratios: Option<[f64; 3]>,
-    /// Transformer blocks; by default 96 (gpt3)
+    /// Number of transformer blocks; by default 96 (gpt3)
     #[arg(long, value_name = "N")]
     blocks: Option<usize>,
     /// Tokens of one input; by default 20 (gpt3)
@@ -80,9 +80,9 @@ enum Family {
     Rwnn,
     /// A synthetic graph with the pipeline view.
     Regal,
-    /// A chain of layers with the view of an edge network.
+    /// A chain of layers with the edge-network view.
     Chain,
-    /// GPT-3 on nodes of two A100 and two T4 as in the preset gpt3-6x4, without a seed.
+    /// GPT-3 on nodes of two A100 and two T4 as in the preset gpt3-6x4; needs no seed.
     Gpt3,
 }
 
@@ -97,7 +97,7 @@ impl Family {
     }
 }
 
-/// Dependence of a module on the one before.
+/// Dependence between consecutive modules.
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
 enum Dependence {
     Sdep,
@@ -152,7 +152,7 @@ impl Generate {
         files::write(self.output.as_deref(), &problem.map_err(|error| error.to_string())?.write())
     }
 
-    /// Checks that the family of the problem has the options that are given.
+    /// Checks that the given options apply to the family of the problem.
     fn check_options(&self) -> Result<(), String> {
         use Family::{Chain, Gpt3, Regal, Rwnn};
         let options: [(&str, bool, &[Family]); 17] = [
@@ -188,10 +188,10 @@ impl Generate {
 fn ratios(text: &str) -> Result<[f64; 3], String> {
     let numbers: Option<Vec<f64>> = text.split(',').map(|number| number.parse().ok()).collect();
     let three = numbers.and_then(|numbers| numbers.try_into().ok());
-    three.ok_or_else(|| "must be three numbers with commas between them".to_owned())
+    three.ok_or_else(|| "must be three numbers separated by commas".to_owned())
 }
 
-/// Parses batch sizes, with commas between them.
+/// Parses batch sizes separated by commas.
 fn sizes(text: &str) -> Result<Sizes, String> {
     let size = |size: &str| size.trim().parse().map_err(|error| format!("{size}: {error}"));
     text.split(',').map(size).collect()

@@ -10,19 +10,19 @@ use serde_json::json;
 use crate::files;
 use crate::heatmap::{Axis, Line, Map, Panel};
 
-/// The paper's axes: megabytes a second, and 10^9 operations a second, as powers of ten.
+/// The paper's axes as powers of ten: megabytes per second, and 10^9 operations per second.
 const LINKS: (i32, i32) = (0, 4);
 const RATES: (i32, i32) = (-1, 2);
-/// Cells of the map for each power of ten.
+/// Cells of the map per power of ten.
 const CELLS: i32 = 12;
-/// Operations a microsecond.
+/// 10^9 operations per second, in operations per microsecond.
 const GIGA: f64 = 1e3;
 
-/// Tell if partitioning can help on an edge network, and from which link speed on
+/// Determine whether partitioning can help on an edge network, and from which link speed on
 ///
-/// Prints the boundaries of the edge paper's four zones: one machine is the best; partitioning helps, and
-/// faster links help more; faster links help no more; faster links change nothing at all. The first boundary
-/// is eq. (10) and (11): below it partitioning cannot help, above it it may.
+/// Prints the boundaries of the edge paper's four zones: one machine is optimal; partitioning helps, and faster
+/// links help more; faster links do not improve the optimum; links exclude no placement. The first boundary is
+/// eq. (10) and (11): below it partitioning cannot help, above it it may.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Region {
@@ -31,10 +31,10 @@ pub(crate) struct Region {
     /// File for the text, instead of stdout
     #[arg(short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Maximum number of changes of the machine, instead of the problem's
+    /// Maximum number of cuts, instead of the problem's
     #[arg(long, value_name = "N")]
     splits: Option<u32>,
-    /// Search nodes of each placement; by default 200000
+    /// Maximum number of search nodes of each placement; by default 200000
     #[arg(long, value_name = "N")]
     iterations: Option<u64>,
     /// File for heat maps of throughput and effort over link speed and machine speed, as SVG
@@ -57,7 +57,7 @@ impl Region {
         let now = region.now().map_err(|error| error.to_string())?;
         if let Some(svg) = &self.svg {
             let Some(boundaries) = &boundaries else {
-                return Err("links do not matter on this network: there is nothing to draw".to_owned());
+                return Err("links do not affect this network; there is nothing to draw".to_owned());
             };
             files::write(Some(svg), &map(&region, boundaries)?.svg())?;
         }
@@ -68,16 +68,16 @@ impl Region {
 
 fn zone_name(zone: Zone) -> &'static str {
     match zone {
-        Zone::Alone => "1: one machine is the best",
+        Zone::Alone => "1: one machine is optimal",
         Zone::Improving => "2: partitioning may help, faster links would help more",
-        Zone::Best => "3: faster links help no more, and leave more to search",
-        Zone::Free => "4: faster links change nothing",
+        Zone::Best => "3: faster links do not improve the optimum, but enlarge the search",
+        Zone::Free => "4: links exclude no placement",
     }
 }
 
 fn words(region: &edge::Region, boundaries: Option<Boundaries>, now: &Point) -> String {
     let mut lines = vec![format!(
-        "{} machines, up to {} operations/µs; links up to {} MB/s; ratio {:.4e} bytes an operation",
+        "{} machines, up to {} operations/µs; links up to {} MB/s; ratio {:.4e} bytes per operation",
         region.machines(),
         region.rate,
         region.link,
@@ -87,11 +87,11 @@ fn words(region: &edge::Region, boundaries: Option<Boundaries>, now: &Point) -> 
     lines.push(format!("smallest transfer {smallest}, work {:.4e} operations", region.work));
     let single = region.single;
     let verdict = match (region.machines(), single) {
-        (1, _) => "there is one machine: there is nothing to partition".to_owned(),
-        _ if !region.can_split() => "no split point is allowed: there is nothing to partition".to_owned(),
-        (_, None) => "no machine may run everything: the model has to be partitioned".to_owned(),
+        (1, _) => "there is only one machine; there is nothing to partition".to_owned(),
+        _ if !region.can_split() => "no split point is allowed; there is nothing to partition".to_owned(),
+        (_, None) => "no machine can run the whole model; it must be partitioned".to_owned(),
         (_, Some(_)) if !region.hangs_together => {
-            "partitioning may help at any link speed: the model has parts that share nothing".to_owned()
+            "partitioning may help at any link speed: the model has independent components".to_owned()
         }
         (_, Some(single)) => {
             let (crossing, sign) = (region.crossing, if region.may_help() { "<" } else { ">=" });
@@ -105,12 +105,12 @@ fn words(region: &edge::Region, boundaries: Option<Boundaries>, now: &Point) -> 
     if let Some(needed) = region.needed_link() {
         lines.push(format!(
             "eq. (10), (11): links of more than {needed:.4} MB/s are necessary, though not always sufficient; ratio {:.4e}",
-            needed / region.rate
+            needed.0 / region.rate
         ));
     }
     if let Some(paper) = region.paper_splits() {
         lines.push(format!(
-            "split points: eq. (9) says fewer than {paper:.2}; no better placement has more than {}",
+            "split points: fewer than {paper:.2} by eq. (9); no better placement has more than {}",
             region.enough_splits()
         ));
     }
@@ -128,16 +128,16 @@ fn words(region: &edge::Region, boundaries: Option<Boundaries>, now: &Point) -> 
             ));
             if !proven {
                 lines.push(
-                    "the second boundary is a guess: some placements are not proven optimal; try --iterations"
+                    "the second boundary is an estimate: some placements are not proven optimal; increase --iterations"
                         .to_owned(),
                 );
             }
         }
-        None => lines.push("there are no boundaries: links do not matter here".to_owned()),
+        None => lines.push("there are no boundaries: links do not affect this network".to_owned()),
     }
     let gain = single.map_or_else(String::new, |single| format!(", {:.3} times one machine", single / now.period));
     lines.push(format!(
-        "here: {:.1} µs an input{gain}, bound {:.1} µs, {} nodes explored{}",
+        "here: {:.1} µs per input{gain}, bound {:.1} µs, {} nodes explored{}",
         now.period,
         now.bound,
         now.explored,
@@ -154,7 +154,7 @@ fn as_object(region: &edge::Region, boundaries: Option<Boundaries>, now: &Point)
     let link = Some(region.link).filter(|link| link.is_finite());
     json!({
         "machines": region.machines(), "splits": region.splits(), "work": region.work, "smallest": region.smallest,
-        "rate": region.rate, "link": link, "ratio": link.map(|link| link / region.rate),
+        "rate": region.rate, "link": link, "ratio": link.map(|link| link.0 / region.rate),
         "hangs_together": region.hangs_together, "may_help": region.may_help(), "needed_link": region.needed_link(),
         "single": region.single, "period": now.period, "bound": now.bound, "explored": now.explored,
         "paper_splits": region.paper_splits().filter(|splits| splits.is_finite()),
@@ -164,7 +164,7 @@ fn as_object(region: &edge::Region, boundaries: Option<Boundaries>, now: &Point)
         + "\n"
 }
 
-/// Fig. 6 of the paper for this model and network: cells on a diagonal have the same ratio, so each ratio is solved once.
+/// Fig. 6 of the paper for this model and network: cells on a diagonal have the same ratio, which is solved once.
 fn map<'a>(region: &edge::Region, boundaries: &Boundaries) -> Result<Map<'a>, String> {
     let (columns, rows) = ((LINKS.1 - LINKS.0) * CELLS, (RATES.1 - RATES.0) * CELLS);
     let middle = |first: i32, cell: i32| 10_f64.powf(f64::from(first) + (f64::from(cell) + 0.5) / f64::from(CELLS));
@@ -180,15 +180,15 @@ fn map<'a>(region: &edge::Region, boundaries: &Boundaries) -> Result<Map<'a>, St
         };
         (0..rows).map(row).collect()
     };
-    // The period was found for machines as they are: faster ones make it shorter in proportion.
-    let throughput = cells(&|point, rate| 1e6 / (point.period * region.rate / rate));
+    // The period scales inversely with the machines' speed at a constant ratio.
+    let throughput = cells(&|point, rate| 1e6 / (point.period.0 * region.rate / rate));
     let effort = cells(&|point, _| (point.explored as f64).max(1.0));
     let line = |name: &str, ratio: f64, colour| Line {
         name: format!("{name}, {ratio:.2e} B/op"),
         ratio: ratio * GIGA,
         colour,
     };
-    // Zones are named in the middle of what can be seen of them.
+    // Zone labels are placed in the middle of the visible part.
     let corner = |link: i32, rate: i32| 10_f64.powi(link - rate);
     let seen = (corner(LINKS.0, RATES.1), corner(LINKS.1, RATES.0));
     let [first, second, third] = [boundaries.improvement, boundaries.optimal, boundaries.complexity]
@@ -196,8 +196,8 @@ fn map<'a>(region: &edge::Region, boundaries: &Boundaries) -> Result<Map<'a>, St
     let between = |low: f64, high: f64| if high > low { (low * high).sqrt() } else { 0.0 };
     Ok(Map {
         panels: vec![
-            Panel { title: "throughput, inputs a second", values: throughput },
-            Panel { title: "effort, nodes of the tree", values: effort },
+            Panel { title: "throughput, inputs per second", values: throughput },
+            Panel { title: "effort, search nodes", values: effort },
         ],
         x: Axis { title: "fastest link, MB/s", from: LINKS.0, to: LINKS.1 },
         y: Axis { title: "fastest machine, 10^9 operations/s", from: RATES.0, to: RATES.1 },
@@ -212,6 +212,6 @@ fn map<'a>(region: &edge::Region, boundaries: &Boundaries) -> Result<Map<'a>, St
             ("3", between(second, third)),
             ("4", between(second.max(third), seen.1)),
         ],
-        here: (region.link, region.rate / GIGA),
+        here: (region.link.0, region.rate / GIGA),
     })
 }

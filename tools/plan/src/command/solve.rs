@@ -26,7 +26,7 @@ pub(crate) struct Solve {
     /// File for the plan, instead of stdout
     #[arg(short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// By default batch if the problem queues several inputs, else latency
+    /// Objective; by default batch if the problem queues several inputs, else latency
     ///
     /// Finish time of one input (latency) or of all queued inputs (batch), or time of the slowest stage (pipeline).
     #[arg(long, value_name = "NAME", value_parser = objectives())]
@@ -37,15 +37,15 @@ pub(crate) struct Solve {
     /// Number of queued inputs, instead of the problem's; 1 is latency
     #[arg(long, value_name = "N")]
     inputs: Option<u32>,
-    /// Model of transfers on one bus, instead of the problem's
+    /// Contention of transfers on one bus, instead of the problem's
     ///
     /// Transfers are independent (off), one at a time (exclusive), or share the bandwidth (shared).
     #[arg(long, value_name = "NAME", value_parser = contentions())]
     contention: Option<Contention>,
-    /// Start with all parameters in the host's memory; their copies are part of the plan (latency)
+    /// Start with all parameters in host memory; their copies are part of the plan (latency)
     #[arg(long)]
     cold: bool,
-    /// Solve a cold start once more, with a share R of the copied parameters still on their devices
+    /// Plan a second cold start, with a share R of the copied parameters still on their devices
     #[arg(long, value_name = "R", value_parser = share)]
     resident: Option<f64>,
     /// File for the problem that was solved, with the changes of --cold, for divi-plan verify
@@ -53,10 +53,10 @@ pub(crate) struct Solve {
     write_problem: Option<PathBuf>,
     #[command(flatten)]
     pipeline: Pipeline,
-    /// Search for the orders that slicegraph cuts; by default brkga
+    /// Search for the orders that slicegraph slices; by default brkga
     #[arg(long, value_name = "NAME", value_parser = divi_cli::named::<OrderSearch>(OrderSearch::ALL.map(OrderSearch::name)))]
     order: Option<OrderSearch>,
-    /// Order of equal devices and equal nodes in integer programs
+    /// Symmetry breaking between equal devices and equal nodes in integer programs
     ///
     /// By the first task that uses them, or by their number of batches, their number of tasks or their time.
     #[arg(
@@ -64,10 +64,10 @@ pub(crate) struct Solve {
         value_parser = divi_cli::named::<Symmetry>(Symmetry::ALL.map(Symmetry::name))
     )]
     symmetry: Symmetry,
-    /// Seed of algorithms that search
+    /// Seed of search algorithms
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Effort of the search, reproducible
+    /// Search effort in iterations, reproducible
     #[arg(long, value_name = "N", conflicts_with = "time_limit")]
     iterations: Option<u64>,
     /// Time limit of the search in seconds, not reproducible
@@ -76,12 +76,12 @@ pub(crate) struct Solve {
     /// Print the summary as JSON on stdout; the plan is only written to -o FILE
     #[arg(long)]
     json: bool,
-    /// Print no summary, and no progress on a terminal
+    /// Print neither the summary nor progress on a terminal
     #[arg(short, long)]
     quiet: bool,
 }
 
-/// Names of the algorithms with their summaries and objectives.
+/// Returns the names of the algorithms with their summaries and objectives.
 fn algorithm_names() -> PossibleValuesParser {
     let describe = |algorithm: &divi_planner::Algorithm| {
         let objectives: Vec<&str> = algorithm.objectives().map(|objective| objective.name()).collect();
@@ -108,11 +108,11 @@ impl Solve {
             observer(progress.as_ref().map(Progress::observer), Arc::clone(&part), Arc::clone(&explored));
         let started = Instant::now();
         let is_cold = self.cold || self.resident.is_some();
-        // A problem may know more about its cold start than can be said here.
+        // A problem file may describe its cold start in more detail than `cold_start` assumes.
         let problem = if is_cold && problem.cold.is_none() { problem.cold_start() } else { problem };
         let contention = options.contention.unwrap_or(problem.contention);
         if !self.quiet && contention != Contention::Off && problem.bus.is_none() && problem.devices.len() > 1 {
-            eprintln!("divi-plan: warning: contention {contention} changes nothing, as the problem names no bus");
+            eprintln!("divi-plan: warning: contention {contention} has no effect: the problem names no bus");
         }
         let solve = |problem: &Problem| divi_planner::solve(problem, objective, &self.algorithm, &options);
         let mut solved = solve(&problem).map(|plan| (problem, plan));
@@ -171,13 +171,13 @@ impl Solve {
     }
 }
 
-/// Parses a share.
+/// Parses a share from 0 to 1.
 fn share(text: &str) -> Result<f64, String> {
     let share = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));
     share.ok_or_else(|| "must be a share from 0 to 1".to_owned())
 }
 
-/// Tells of progress, and keeps which part of a portfolio has found the plan, and how many nodes of a tree were looked at.
+/// Forwards events to the progress line, and records the portfolio member of the plan and the number of search nodes.
 fn observer(progress: Option<Observer>, part: Arc<OnceLock<&'static str>>, explored: Arc<AtomicU64>) -> Observer {
     Observer::new(move |event| {
         match event {
@@ -189,7 +189,7 @@ fn observer(progress: Option<Observer>, part: Arc<OnceLock<&'static str>>, explo
             }
             SolverEvent::Failed(part) => {
                 eprintln!(
-                    "divi-plan: warning: {part} was given up: its solver failed; the plan and the bound are those of other algorithms"
+                    "divi-plan: warning: the solver of {part} failed; the plan and the bound are from other algorithms"
                 );
             }
             SolverEvent::Plan(..) | SolverEvent::Bound(..) => {}
@@ -205,7 +205,7 @@ fn summary(plan: &Plan, part: Option<&str>, explored: Option<u64>, seconds: f64)
         "seconds": seconds,
     });
     if let Some(verified) = plan.verified_bound {
-        summary["verified_bound"] = verified.into();
+        summary["verified_bound"] = verified.0.into();
     }
     if let Some(explored) = explored {
         summary["explored"] = explored.into();

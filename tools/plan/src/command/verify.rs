@@ -9,11 +9,11 @@ use serde_json::json;
 use super::{Pipeline, contentions, objectives};
 use crate::files;
 
-/// Recompute the value of a plan from the two files alone and print it
+/// Recompute the value of a plan from the two files only, and print it
 ///
-/// If the plan does not hold, lists the violated constraints and exits with status 1. The plan is verified
-/// under the problem's model, or under what these options state instead. A plan that was made under another
-/// model is rejected.
+/// If the plan is invalid, lists the violated constraints and exits with status 1. The plan is verified under the
+/// problem's model, or under the model that these options state. A plan that was made under another model is
+/// rejected.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Verify {
@@ -30,7 +30,7 @@ pub(crate) struct Verify {
     /// Number of queued inputs
     #[arg(long, value_name = "N")]
     inputs: Option<u32>,
-    /// Model of transfers on one bus
+    /// Contention of transfers on one bus
     ///
     /// Transfers are independent (off), one at a time (exclusive), or share the bandwidth (shared).
     #[arg(long, value_name = "NAME", value_parser = contentions())]

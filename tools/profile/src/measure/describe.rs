@@ -1,4 +1,4 @@
-//! A system as a description (TOML).
+//! Serialization of a system as a description (TOML).
 
 use divi_cost::system::{Contention, Device, Execution, System};
 use serde_json::json;
@@ -7,7 +7,7 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-/// The description of a system, for a file whose folder paths are relative to.
+/// Returns the description of a system; paths are relative to the folder of `file`.
 pub(super) fn toml(system: &System, file: &str) -> String {
     let folder = Path::new(file).parent().unwrap_or(Path::new(""));
     let mut text = format!("# Written by divi-profile measure.\nname = {}\n", quoted(&system.name));
@@ -61,31 +61,31 @@ fn described(device: &Device, folder: &Path) -> String {
     )
 }
 
-/// A table of the keys that have values.
+/// Formats a table of the keys that have values.
 fn table(name: &str, fields: &[(&str, Option<String>)]) -> String {
     let mut text = format!("\n[[{name}]]\n");
     for (key, value) in fields {
         if let Some(value) = value {
-            // A String takes whatever is written.
+            // Writing to a String cannot fail.
             let _ = writeln!(text, "{key} = {value}");
         }
     }
     text
 }
 
-/// TOML takes what JSON escapes.
+/// Quotes a string; TOML accepts JSON's escapes.
 fn quoted(text: &str) -> String {
     json!(text).to_string()
 }
 
-/// A number with six digits, which is more than anybody measures.
+/// Formats a number with six significant digits, more than the precision of measurements.
 fn quantity(value: f64, unit: &str) -> String {
     let digits = if value > 0.0 { 5 - value.log10().floor() as i32 } else { 0 };
     let scale = 10f64.powi(digits.clamp(-300, 300));
     quoted(&format!("{} {unit}", (value * scale).round() / scale))
 }
 
-/// A path as seen from a folder, if both are there.
+/// Returns a path relative to a folder, if both exist.
 fn relative(path: &Path, folder: &Path) -> PathBuf {
     let (Ok(path), Ok(folder)) = (path.canonicalize(), folder.join(".").canonicalize()) else { return path.to_owned() };
     let shared = path.components().zip(folder.components()).take_while(|(a, b)| a == b).count();
@@ -98,9 +98,9 @@ mod tests {
     use super::*;
     use divi_cost::system::presets::PRESETS;
 
-    /// What is written is read as what it was, but for rounding.
+    /// Tests that a description round-trips, up to rounding.
     #[test]
-    fn presets_survive() {
+    fn presets_round_trip() {
         for preset in PRESETS {
             let system = System::parse(preset.name, preset.text).unwrap();
             let again = System::parse("again.toml", &toml(&system, "again.toml")).unwrap();

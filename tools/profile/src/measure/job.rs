@@ -1,4 +1,4 @@
-//! A model on a kind of device: compiled, run, and what its tasks took.
+//! Measurement of a model on a kind of device.
 
 use super::{
     kind::Kind,
@@ -17,12 +17,12 @@ use divi_runtime::{
 use serde_json::json;
 use std::{collections::HashMap, path::Path};
 
-/// Times are in thousandths of a microsecond, and above zero in profiles. This is what a view takes, which runs nothing.
+/// Minimum time of a profile entry, whose times are positive multiples of it: the time of a view, which runs nothing.
 const LEAST_MICROS: f64 = 0.001;
 
-/// How many times longer a stage takes than its part of a whole run, where others wait for it: in a whole run, what is early makes
-/// up for what is late, even in the nine of ten that are the fastest. The CPU's stages of three pipelines with a GPU took 1.02, 1.08
-/// and 1.17 times their part in the median, and nine of ten at most 1.13, 1.25 and 1.7 times.
+/// Ratio of a stage's time to its part of a whole run if other devices wait for it. In a whole run, early and late tasks cancel
+/// out, even in the fastest 90 %. CPU stages of three pipelines with a GPU took 1.02, 1.08 and 1.17 times their part in the
+/// median, and at most 1.13, 1.25 and 1.7 times in 90 % of the runs.
 const STAGE: f64 = 1.2;
 
 pub(super) struct Job<'a> {
@@ -36,12 +36,12 @@ pub(super) struct Job<'a> {
 struct Task {
     step: usize,
     index: usize,
-    /// At batch one and without its times; `None` for what no profile can have.
+    /// Entry at batch size one, without times; `None` if profiles cannot represent the task.
     entry: Option<Entry>,
 }
 
 impl Job<'_> {
-    /// Adds what the record does not know yet, and saves it after each batch.
+    /// Measures what the record lacks, and saves it after each batch size.
     pub(super) fn measure(&self, record: &mut Record) -> Result<(), String> {
         let sizes = self.settings.batches.iter().map(|&size| Some(size));
         let sizes: Vec<Option<u32>> = if self.settings.batches.is_empty() { vec![None] } else { sizes.collect() };
@@ -49,16 +49,16 @@ impl Job<'_> {
         for (index, size) in sizes.iter().enumerate() {
             let share = |of_batch: f64| (index as f64 + of_batch.min(1.0)) / sizes.len() as f64;
             let Some((entries, summary)) = self.batch(*size, record, share)? else { continue };
-            // Another batch has the same operators: they count once.
+            // Operators are counted once, not for each batch size.
             let new = record.add(entries, !is_counted);
             is_counted = true;
             record.save()?;
-            self.progress.say(&format!("{}: {summary}, {new} entries new", self.title(*size)));
+            self.progress.say(&format!("{}: {summary}, {new} new entries", self.title(*size)));
         }
         Ok(())
     }
 
-    /// What tasks take at a batch, each distinct one once, and that in words; `None` if all of them are known.
+    /// Measures the tasks at a batch size; returns distinct entries and a summary, or `None` if all tasks are already measured.
     fn batch(
         &self,
         size: Option<u32>,
@@ -71,7 +71,8 @@ impl Job<'_> {
         scratch.write("profile.json", &record.profile().to_json())?;
         let system = scratch.write("system.toml", &self.system())?;
         let folder = scratch.join("bundle");
-        let known = |tasks: u64| self.progress.say(&format!("{title}: skipped, all {tasks} tasks are known"));
+        let known =
+            |tasks: u64| self.progress.say(&format!("{title}: skipped, all {tasks} tasks are already measured"));
         let batch = match model::compile(self.model, size, &system, &folder, self.settings)? {
             Compiled::Known(tasks) => {
                 known(tasks);
@@ -82,18 +83,18 @@ impl Job<'_> {
         let in_flight = self.kind.is_beside_accelerators.then_some(IN_LINE);
         let options = Options { choices: self.settings.choices.clone(), in_flight, ..Options::default() };
         let runtime = Runtime::load(folder, options).map_err(|error| self.failed(&error.to_string()))?;
-        // What is mapped stays, and an interrupt leaves nothing behind.
+        // Mapped files stay valid, and an interrupt leaves nothing behind.
         drop(scratch);
         let tasks = tasks(runtime.bundle(), batch)?;
         if tasks.iter().filter_map(|task| task.entry.as_ref()).all(|entry| record.knows(entry, batch)) {
             known(tasks.len() as u64);
             return Ok(None);
         }
-        let tell =
+        let show =
             |of_batch: f64, micros: f64| self.progress.show(share(of_batch), &format!("{title}: {}", millis(micros)));
         let measure = || {
             let rounds = Rounds::new(&runtime)?;
-            let stable = rounds.until_stable(self.settings.time_limit, |spans| times(&tasks, spans), tell)?;
+            let stable = rounds.until_stable(self.settings.time_limit, |spans| times(&tasks, spans), show)?;
             let whole =
                 if self.kind.is_beside_accelerators { rounds.whole_run_of_a_line()? } else { rounds.whole_run()? };
             Ok((stable, whole))
@@ -106,7 +107,7 @@ impl Job<'_> {
             millis(whole),
             stable.runs,
             stable.rounds,
-            if stable.is_sure { "" } else { ", not stable when time was up" }
+            if stable.is_sure { "" } else { ", not stable at the time limit" }
         );
         let of_stages = if self.kind.is_beside_accelerators { whole * STAGE } else { whole };
         let scale = self.kind.processor.scale(stable.times.iter().sum(), of_stages);
@@ -127,7 +128,7 @@ impl Job<'_> {
         format!("{}: {message}", self.model.display())
     }
 
-    /// A system of one such device, with what is known of it.
+    /// Describes a system of one such device, with the profile so far.
     fn system(&self) -> String {
         format!("{}profile = \"profile.json\"\n", self.kind.processor.described(self.kind.memory))
     }
@@ -137,7 +138,7 @@ fn millis(micros: f64) -> String {
     format!("{:.3} ms", micros / 1e3)
 }
 
-/// The tasks of all launches.
+/// Returns the tasks of all launches.
 fn tasks(bundle: &Bundle, batch: u64) -> Result<Vec<Task>, String> {
     let mut tasks = vec![];
     for (step, planned) in bundle.steps.iter().enumerate() {
@@ -150,8 +151,8 @@ fn tasks(bundle: &Bundle, batch: u64) -> Result<Vec<Task>, String> {
     Ok(tasks)
 }
 
-/// The entry of a task in a model at a batch. Bundles count the batches that a plan makes of a model; what is in its shapes
-/// beyond them is the model's own.
+/// Returns the entry of a task in a model at a batch size. Bundles state the batch that a plan adds to a model; the rest of the
+/// batch in the shapes is the model's own.
 fn entry(profile: &bundle::Profile, batch: u64) -> Result<Option<Entry>, String> {
     let mut fields = profile.entry.as_object().cloned().unwrap_or_default();
     fields.insert("us".to_owned(), json!({"1": 1}));
@@ -161,7 +162,7 @@ fn entry(profile: &bundle::Profile, batch: u64) -> Result<Option<Entry>, String>
     Ok(read.entries().first().and_then(|entry| at_batch_one(entry.clone(), factor)))
 }
 
-/// `None` if a shape has no such batch to be taken away: plans find no such entry.
+/// Divides the batch out of all shapes; `None` if a shape does not contain it, since plans would not find such an entry.
 fn at_batch_one(mut entry: Entry, batch: u64) -> Option<Entry> {
     if batch == 1 {
         return Some(entry);
@@ -173,7 +174,7 @@ fn at_batch_one(mut entry: Entry, batch: u64) -> Option<Entry> {
     Some(entry)
 }
 
-/// What each task takes, by the spans of several runs. The kernels of a task may be apart.
+/// Returns the time of each task over several runs. A task may have several kernels, whose spans add up.
 fn times(tasks: &[Task], spans: &[Span]) -> Vec<f64> {
     let mut sums: HashMap<(usize, usize), HashMap<u64, f64>> = HashMap::new();
     for span in spans {
@@ -205,14 +206,18 @@ mod tests {
         let of = |shape: &str, batch| entry(&relu(shape), batch).unwrap().map(|entry| entry.inputs);
         assert_eq!(of("[8, 3]", 1), Some(vec![vec![8, 3]]));
         assert_eq!(of("[8, 3]", 4), Some(vec![vec![2, 3]]));
-        assert_eq!(of("[6, 3]", 4), None, "the batch is elsewhere");
+        assert_eq!(of("[6, 3]", 4), None, "the first dimension is not the batch");
         assert_eq!(of("[]", 4), None);
         let planned = bundle::Profile { batch: 4, ..relu("[2, 3]") };
-        assert_eq!(entry(&planned, 4).unwrap().map(|entry| entry.inputs), Some(vec![vec![2, 3]]), "it is already");
+        assert_eq!(
+            entry(&planned, 4).unwrap().map(|entry| entry.inputs),
+            Some(vec![vec![2, 3]]),
+            "already at batch one"
+        );
     }
 
     #[test]
-    fn a_task_takes_what_its_kernels_take() {
+    fn kernel_times_of_a_task_add_up() {
         let span = |request, task, begin_ns, end_ns| Span { request, step: 0, task, begin_ns, end_ns };
         let tasks = [0, 1].map(|index| Task { step: 0, index, entry: None });
         let spans = [
@@ -221,11 +226,11 @@ mod tests {
             span(0, Some(0), 3000, 5000),
             span(1, Some(0), 0, 40_000),
         ];
-        assert_eq!(times(&tasks, &spans), [3.0, 0.0], "the better run, and a view");
+        assert_eq!(times(&tasks, &spans), [3.0, 0.0], "the faster run, and a view");
     }
 
     #[test]
-    fn entries_that_are_no_entries_are_errors() {
+    fn invalid_entries_are_errors() {
         let profile = bundle::Profile { batch: 1, entry: json!({"ops": []}) };
         assert!(entry(&profile, 1).unwrap_err().starts_with("a task's entry: "));
         assert_eq!(merge(std::iter::empty()), vec![]);

@@ -1,4 +1,4 @@
-//! Devices that are alike: what one takes, the others take.
+//! Groups of equal devices, which are measured once.
 
 use divi_cost::{
     device::{self, MemorySpace},
@@ -6,35 +6,37 @@ use divi_cost::{
 };
 use divi_runtime::hal::DeviceInfo;
 
+/// A group of equal devices.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Kind {
     pub(super) processor: Processor,
-    /// Name of the product.
+    /// Product name.
     pub(super) product: String,
     /// Indices in the system.
     pub(super) devices: Vec<usize>,
-    /// Bytes that a model may take. Devices with the host's memory have what all of them have, since one at a time runs.
+    /// Bytes available to a model. Devices in host memory share their total, since one runs at a time.
     pub(super) memory: u64,
-    /// True if its memory is the host's and others of the system have memory of their own.
+    /// True if it uses host memory, and other devices of the system have their own memory.
     pub(super) is_beside_accelerators: bool,
 }
 
-/// Properties that devices must share to be measured as one.
+/// Properties that devices must share to be measured together.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Processor {
     pub(super) kind: device::Kind,
     pub(super) variant: Variant,
 }
 
-/// Property that tells devices of one kind apart.
+/// Property that distinguishes devices of one kind.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Variant {
-    /// Of a kind that computes with threads of the host.
+    /// Number of threads, for kinds that compute with threads of the host.
     Threads(u32),
+    /// Architecture, for other kinds.
     Arch(String),
 }
 
-/// The kinds of a system, in the order in which it has them, and what cannot be measured here, with the reason.
+/// The groups of a system in their order, and the devices that cannot be measured here, with reasons.
 #[derive(Debug, PartialEq)]
 pub(super) struct Kinds {
     pub(super) kinds: Vec<Kind>,
@@ -42,7 +44,7 @@ pub(super) struct Kinds {
 }
 
 impl Kinds {
-    /// For a machine that has these devices of each kind, or the reason why it has none.
+    /// Groups the devices of a system; `found` returns this machine's devices of a kind, or the reason why there are none.
     pub(super) fn of(
         system: &System,
         found: impl Fn(device::Kind) -> Result<Vec<DeviceInfo>, String>,
@@ -58,7 +60,7 @@ impl Kinds {
             let (variant, product) = match first_device(device, threads, &found) {
                 Ok(first) => first,
                 Err(reason) => {
-                    kinds.left_out.push(format!("{} is left as described: {reason}", device.id));
+                    kinds.left_out.push(format!("{} is not measured: {reason}", device.id));
                     continue;
                 }
             };
@@ -77,7 +79,7 @@ impl Kinds {
         match kinds.kinds.is_empty() {
             true => {
                 let reasons = kinds.left_out.join("; ");
-                Err(format!("system '{}' has nothing that can be measured here: {reasons}", system.name))
+                Err(format!("system '{}' has no device that can be measured on this machine: {reasons}", system.name))
             }
             false => Ok(kinds),
         }
@@ -89,15 +91,15 @@ fn threads_of(device: &Device) -> Result<u32, String> {
     let threads = device.threads.unwrap_or(cores);
     if threads > cores {
         return Err(format!(
-            "device '{}' has {threads} threads, this machine {cores}: measure it on a machine that has as many",
+            "device '{}' has {threads} threads, but this machine has {cores} cores; measure it on a larger machine",
             device.id
         ));
     }
     Ok(threads)
 }
 
-/// The product that runs a bundle with one device of a kind: the machine's first. Without threads, its architecture must be that of
-/// the description.
+/// Returns the variant and product of the device that runs a bundle with one device of a kind: the machine's first. Without
+/// threads, its architecture must match the description.
 fn first_device(
     device: &Device,
     threads: Option<u32>,
@@ -112,7 +114,7 @@ fn first_device(
     if kind.runs_on(&arch, &first.arch) {
         return Ok((Variant::Arch(arch), first.name));
     }
-    let select = |variable: &str| format!("; {variable} can make another one the first");
+    let select = |variable: &str| format!("; select another one with {variable}");
     Err(format!(
         "it is {arch}, but this machine's first {kind} device ({}) is {}{}",
         first.name,
@@ -122,12 +124,12 @@ fn first_device(
 }
 
 impl Kind {
-    /// Name in profiles.
+    /// Returns the device name in profiles.
     pub(super) fn name(&self) -> String {
         self.processor.kind.profile_name(&self.text(), Some(&self.product))
     }
 
-    /// What tells it from others: `4 threads`, or `sm_90`.
+    /// Returns the variant: `4 threads`, or `sm_90`.
     pub(super) fn text(&self) -> String {
         match &self.processor.variant {
             Variant::Threads(1) => "1 thread".to_owned(),
@@ -138,13 +140,13 @@ impl Kind {
 }
 
 impl Processor {
-    /// True if tensors and weights are in the host's memory.
+    /// Returns true if tensors and weights are in host memory.
     pub(super) fn is_on_host(&self) -> bool {
         self.kind.memory() == MemorySpace::Host
     }
 
-    /// Factor by which tasks of a run take longer than they were measured to one by one. Threads of the host wait for each other,
-    /// which is longer in the mean than at best; accelerators measure tasks so that they add up.
+    /// Returns the ratio of a whole run to the sum of its tasks. Threads of the host wait for each other, longer on average than at
+    /// best; accelerators measure tasks so that they add up.
     pub(super) fn scale(&self, tasks: f64, run: f64) -> f64 {
         match self.variant {
             Variant::Threads(_) if tasks > 0.0 => (run / tasks).max(1.0),
@@ -152,7 +154,7 @@ impl Processor {
         }
     }
 
-    /// One device of its own in a system description.
+    /// Returns a system description of one such device.
     pub(super) fn described(&self, memory: u64) -> String {
         let kind = self.kind;
         let rest = match &self.variant {
@@ -162,7 +164,7 @@ impl Processor {
         format!("[[device]]\nid = \"{kind}0\"\nkind = \"{kind}\"\nmemory = {memory}\n{rest}\n")
     }
 
-    /// One device of its own in a plan.
+    /// Returns the declaration of one such device in a plan.
     pub(super) fn declared(&self, name: &str) -> String {
         let rest = match &self.variant {
             Variant::Threads(threads) => format!("threads = {threads} : i64"),
@@ -194,13 +196,13 @@ mod tests {
         cpu(kind).unwrap_or_else(|| Ok(vec![DeviceInfo { name: "NVIDIA H200".into(), arch: "sm_90".into() }]))
     }
 
-    /// A machine with a CPU alone.
+    /// A machine with a CPU only.
     fn none(kind: device::Kind) -> Result<Vec<DeviceInfo>, String> {
         cpu(kind).unwrap_or_else(|| Err("this machine has no CUDA driver".to_owned()))
     }
 
     #[test]
-    fn devices_that_are_alike_are_one_kind() {
+    fn equal_devices_are_one_kind() {
         let cpu = ("cpu", "threads = 1");
         let found = Kinds::of(&system(&[cpu, ("cuda", "arch = \"sm_90a\""), cpu]), h200).unwrap();
         let [cpus, gpus] = &found.kinds[..] else { panic!("{found:?}") };
@@ -215,16 +217,16 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_measured_is_said() {
+    fn unmeasurable_devices_are_reported() {
         let a100 = ("cuda", "arch = \"sm_80\"");
         let found = Kinds::of(&system(&[("cpu", "threads = 1"), a100]), none).unwrap();
-        assert_eq!(found.left_out, ["d1 is left as described: this machine has no CUDA driver"]);
+        assert_eq!(found.left_out, ["d1 is not measured: this machine has no CUDA driver"]);
         assert_eq!(
             Kinds::of(&system(&[a100]), h200).unwrap_err(),
-            "system 's.toml' has nothing that can be measured here: d0 is left as described: it is sm_80, but this \
-             machine's first cuda device (NVIDIA H200) is sm_90; CUDA_VISIBLE_DEVICES can make another one the first"
+            "system 's.toml' has no device that can be measured on this machine: d0 is not measured: it is sm_80, but this \
+             machine's first cuda device (NVIDIA H200) is sm_90; select another one with CUDA_VISIBLE_DEVICES"
         );
         let message = Kinds::of(&system(&[("cpu", "threads = 60000")]), none).unwrap_err();
-        assert!(message.starts_with("device 'd0' has 60000 threads, this machine "), "{message}");
+        assert!(message.starts_with("device 'd0' has 60000 threads, but this machine has "), "{message}");
     }
 }

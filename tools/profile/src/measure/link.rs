@@ -1,8 +1,8 @@
-//! What a tensor's way from one device to another takes, by the runtime that will carry it: a plan of two stages, one on
-//! each, and the time from the end of the first to the start of the second.
+//! Measurement of transfers by the runtime: a plan of two stages on two devices, and the time from the end of the first to the
+//! start of the second.
 //!
-//! What a CPU hands on to a GPU is written past its caches here, as by all kernels that write whole lines. Of what others have just
-//! written, large copies take about twice as long.
+//! The CPU stage writes with non-temporal stores here, as all kernels that write whole cache lines do. Large copies of recently
+//! cached data take about twice as long.
 
 use super::{
     kind::{Kind, Processor},
@@ -25,31 +25,31 @@ use divi_runtime::{
 };
 use std::{collections::HashMap, time::Duration};
 
-/// From 1 KiB to 64 MiB, in steps of four.
+/// Sizes of the copies: from 1 KiB to 64 MiB, in steps of four.
 const BYTES: [u64; 9] = [1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24, 1 << 26];
 
-/// Copies are stable soon.
+/// Time limit for each size; copies become stable quickly.
 const TIME_LIMIT: Duration = Duration::from_secs(3);
 
-/// Links between devices that are alike.
+/// Links between equal pairs of devices.
 pub(super) struct Pair {
-    /// Of the devices that they are from, and to.
+    /// Processors of the sending and the receiving devices.
     processors: [Processor; 2],
     /// Indices in the system.
     pub(super) links: Vec<usize>,
 }
 
-/// A link's line: `latency + bytes / bandwidth`.
+/// Linear model of a link: `latency + bytes / bandwidth`.
 #[derive(Clone, Copy)]
 pub(super) struct Measured {
     pub(super) latency: Seconds,
     pub(super) bandwidth: BytesPerSecond,
-    /// The bytes of the copy that is farthest from the line, and how many times as long as the line says it takes.
+    /// Bytes of the copy with the largest deviation from the line, and the ratio of measured to fitted time.
     pub(super) farthest: (f64, f64),
 }
 
 impl Measured {
-    /// By copies: their bytes and seconds. `None` if they are on no line.
+    /// Fits copies, given as bytes and seconds. `None` if no line fits.
     fn of(points: &[(f64, f64)]) -> Option<Self> {
         let (latency, bandwidth) = transfers::line(points)?;
         let apart = |&(bytes, seconds): &(f64, f64)| (bytes, seconds / (latency + bytes / bandwidth));
@@ -59,7 +59,7 @@ impl Measured {
     }
 }
 
-/// The links between devices that are measured: those with an end in the host's memory. A bundle of two accelerators needs two.
+/// Returns the links to measure: those with an end in host memory. A bundle for two accelerators would need two of them.
 pub(super) fn pairs(system: &System, kinds: &[Kind]) -> Vec<Pair> {
     let processor = |device| kinds.iter().find(|kind| kind.devices.contains(&device)).map(|kind| &kind.processor);
     let mut pairs: Vec<Pair> = vec![];
@@ -77,7 +77,7 @@ pub(super) fn pairs(system: &System, kinds: &[Kind]) -> Vec<Pair> {
     pairs
 }
 
-/// Copies of all sizes, fitted; `None` if they are on no line.
+/// Measures copies of all sizes and fits them; `None` if no line fits.
 pub(super) fn measure(pair: &Pair, settings: &Settings, progress: &Progress) -> Result<Option<Measured>, String> {
     let mut points = vec![];
     for (index, bytes) in BYTES.into_iter().enumerate() {
@@ -98,7 +98,7 @@ pub(super) fn measure(pair: &Pair, settings: &Settings, progress: &Progress) -> 
     Ok(Measured::of(&points))
 }
 
-/// From the end of the first launch to the start of the second, in microseconds.
+/// Returns the time from the end of the first launch to the start of the second, in microseconds.
 fn way(bundle: &Bundle, spans: &[Span]) -> f64 {
     let launches = bundle.steps.iter().enumerate().filter(|(_, step)| matches!(step.action, Action::Launch { .. }));
     let launches: Vec<usize> = launches.map(|(index, _)| index).collect();
@@ -116,7 +116,7 @@ fn way(bundle: &Bundle, spans: &[Span]) -> f64 {
     lower_quartile(starts.into_iter().filter_map(way).collect())
 }
 
-/// A stage on each of two devices, and a tensor that goes from one to the other.
+/// Builds a plan with a stage on each of two devices, and a transfer between them.
 fn plan(pair: &Pair, bytes: u64) -> String {
     let ty = format!("tensor<1x{}xf32>", bytes / 4);
     let stage = |name: &str, device: &str| {
@@ -126,7 +126,7 @@ fn plan(pair: &Pair, bytes: u64) -> String {
         )
     };
     let [from, to] = &pair.processors;
-    // Inputs are on the host.
+    // Model inputs are on the host.
     let has_inputs = from.is_on_host();
     let (first, bring) = match has_inputs {
         true => ("%x", String::new()),
@@ -155,7 +155,7 @@ mod tests {
     use divi_cost::device::{CPU, CUDA};
 
     #[test]
-    fn what_is_on_no_line_is_told() {
+    fn deviations_from_the_line_are_reported() {
         let straight = [(1e3, 2e-6), (2e3, 3e-6), (4e3, 5e-6)];
         let line = Measured::of(&straight).unwrap();
         assert!((line.bandwidth.0 / 1e9 - 1.0).abs() < 1e-9 && (line.latency.micros() - 1.0).abs() < 1e-9);
@@ -165,7 +165,7 @@ mod tests {
         assert!(Measured::of(&[]).is_none());
     }
 
-    /// What is measured of GPUs, too, is a plan that compiles.
+    /// Tests that the plans compile for all pairs, including GPUs.
     #[test]
     fn plans_compile_for_all_pairs() {
         let line = ["measure", "-o", "p.json", "--system-out=s.toml", "--cpu=x86-64-v3"];

@@ -1,4 +1,4 @@
-//! From a model to a bundle for one device, by the passes that the driver runs.
+//! Compiles a model to a bundle for one device with the driver's passes.
 
 use super::{plain, settings::Settings};
 use divi_dialect::Operation;
@@ -7,12 +7,12 @@ use divi_passes::{
     bundle::{self, emit_bundle},
     canonicalize::canonicalize,
     cost::annotate_cost,
+    exclude_unsupported::{Output, exclude_unsupported},
     fuse::{self, fuse},
     import::{self, Source, import},
     outline::outline,
     partition::{self, partition},
     rebatch::{Present, rebatch},
-    restrict::{Output, exclude_unsupported},
     verify_plan::verify_plan,
 };
 use melior::{Context, diagnostic::DiagnosticSeverity, ir::Module};
@@ -22,15 +22,15 @@ use std::{
     rc::Rc,
 };
 
-/// What became of a model.
+/// Result of a compilation.
 pub(super) enum Compiled {
-    /// Nothing: the profile of the system has all tasks, which are so many.
+    /// Nothing: the profile of the system already has all tasks; their number.
     Known(u64),
-    /// A bundle at this batch.
+    /// A bundle with this batch size.
     Bundle { batch: u64 },
 }
 
-/// Compiles a model for the one device of a system (a file) into a folder, unless all its tasks are measured.
+/// Compiles a model for the only device of a system (a file) into a folder, unless all its tasks are measured.
 pub(super) fn compile(
     model: &Path,
     batch: Option<u32>,
@@ -48,7 +48,7 @@ pub(super) fn compile(
     };
     let (module, _) = import(&context, &source, &options).map_err(|error| plain(&error.to_string()))?;
     let root = Operation::from(&module);
-    let system = system.to_str().ok_or("the folder for temporary files has a name that is not UTF-8")?;
+    let system = system.to_str().ok_or("the name of the temporary folder is not UTF-8")?;
     let plan = partition::Options { algorithm: "single".to_owned(), ..Default::default() };
     with_messages(&context, || {
         if let Some(batch) = batch {
@@ -73,7 +73,7 @@ pub(super) fn compile(
     .map_err(fail)
 }
 
-/// Compiles a plan that is written down into a folder.
+/// Compiles a plan, given as text, into a folder.
 pub(super) fn compile_plan(name: &str, text: &str, folder: &Path, settings: &Settings) -> Result<(), String> {
     let context = divi_passes::new_context();
     with_messages(&context, || {
@@ -91,7 +91,7 @@ fn bundle_options(name: &str, settings: &Settings) -> bundle::Options {
     }
 }
 
-/// The batch of a model that was imported into its only function. What plans for it look up is divided by that.
+/// Returns the batch size of an imported model, by which the shapes of its entries are divided.
 fn present(module: &Module<'_>) -> u64 {
     let present = Operation::from(module).children().first().map(|&function| Present::of(function));
     match present {
@@ -100,7 +100,7 @@ fn present(module: &Module<'_>) -> u64 {
     }
 }
 
-/// Runs passes; the error is what they said.
+/// Runs passes; the error has their diagnostics.
 fn with_messages<T>(context: &Context, body: impl FnOnce() -> Result<T, Failure>) -> Result<T, String> {
     let messages: Rc<RefCell<Vec<String>>> = Rc::default();
     let sink = messages.clone();

@@ -1,4 +1,4 @@
-//! What the terminal is told: a bar while something is measured, and a line for what was.
+//! Terminal output: a progress bar, and a line for each result.
 
 use std::{
     cell::Cell,
@@ -6,12 +6,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How often the bar changes at most.
+/// Minimum time between updates of the bar.
 const PERIOD: Duration = Duration::from_millis(100);
 
 const WIDTH: usize = 24;
 
-/// Where stderr is no terminal there is no bar; where nothing is to be said, no line either. The bar is gone when dropped.
+/// Progress on stderr: a bar if it is a terminal, and lines unless quiet. The bar is erased on drop.
 pub(super) struct Progress {
     is_quiet: bool,
     has_bar: bool,
@@ -26,12 +26,12 @@ impl Progress {
         Self { is_quiet, has_bar, jobs, done: Cell::new(0), drawn: Cell::new(None) }
     }
 
-    /// A job is done.
+    /// Marks the current job as done.
     pub(super) fn next(&self) {
         self.done.set(self.done.get() + 1);
     }
 
-    /// Shows how far the present job is.
+    /// Shows the progress of the current job.
     pub(super) fn show(&self, share: f64, text: &str) {
         if !self.has_bar || self.drawn.get().is_some_and(|drawn| drawn.elapsed() < PERIOD) {
             return;
@@ -40,7 +40,7 @@ impl Progress {
         write(&format!("\r\x1b[K{}", line(self.done.get() as f64 + share.clamp(0.0, 1.0), self.jobs, text)));
     }
 
-    /// A line that stays.
+    /// Prints a permanent line.
     pub(super) fn say(&self, text: &str) {
         self.clear();
         if !self.is_quiet {
@@ -66,7 +66,7 @@ fn line(done: f64, jobs: usize, text: &str) -> String {
     format!("[{}{}] {text}", "#".repeat(full), " ".repeat(WIDTH - full))
 }
 
-/// A line that cannot be drawn is not worth an error.
+/// Writes to stderr; errors are ignored.
 fn write(text: &str) {
     let mut stderr = io::stderr().lock();
     let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());

@@ -1,4 +1,4 @@
-//! The profile in the making: what a file has already, and what is added.
+//! Profile under construction: existing and new entries.
 
 use crate::files;
 use divi_cost::profile::{Entry, Profile};
@@ -14,7 +14,7 @@ pub(super) struct Record {
 }
 
 impl Record {
-    /// What a file has, if it is there. It must be of the same device and runtime: others take other times.
+    /// Loads a profile, if the file exists. It must be of the same device and runtime.
     pub(super) fn open(path: PathBuf, device: &str, runtime: &str) -> Result<Self, String> {
         let name = path.display();
         let text = match std::fs::read_to_string(&path) {
@@ -27,7 +27,7 @@ impl Record {
         let profile = Profile::from_json(&text).map_err(|error| format!("{name}: {error}"))?;
         if (&profile.device[..], &profile.runtime[..]) != (device, runtime) {
             return Err(format!(
-                "{name}: is of {} with {}, not of {device} with {runtime}: give -o another name",
+                "{name}: measured on {} with {}, not on {device} with {runtime}; choose another name for -o",
                 profile.device, profile.runtime
             ));
         }
@@ -42,14 +42,13 @@ impl Record {
         &self.profile
     }
 
-    /// Whether a task was measured at a batch.
+    /// Returns true if a task was measured at a batch size.
     pub(super) fn knows(&self, entry: &Entry, batch: u64) -> bool {
         let is_it = |known: &Entry| is_same(known, entry) && known.micros.contains_key(&batch);
         self.profile.entries().iter().any(is_it)
     }
 
-    /// Adds times. Those that are there stay; how often their tasks are in models goes up if this is `counted`. Returns how
-    /// many times are new.
+    /// Adds times. Existing times are kept; the counts of their tasks are increased if `counted`. Returns the number of new times.
     pub(super) fn add(&mut self, measured: Vec<Entry>, counted: bool) -> usize {
         let mut entries = self.profile.entries().to_vec();
         let mut new = 0;
@@ -81,12 +80,12 @@ impl Record {
     }
 }
 
-/// Whether two entries are of the same task.
+/// Returns true if two entries are of the same task.
 fn is_same(a: &Entry, b: &Entry) -> bool {
     (&a.ops, &a.inputs, &a.weights, &a.outputs, a.dtype) == (&b.ops, &b.inputs, &b.weights, &b.outputs, b.dtype)
 }
 
-/// Tasks of one model that are the same as one, with the mean of what they take: so a model takes what its tasks take.
+/// Merges equal tasks of a model into one entry with the mean of their times, so that the sum over the model is preserved.
 pub(super) fn merge(entries: impl IntoIterator<Item = Entry>) -> Vec<Entry> {
     let mut merged: Vec<Entry> = vec![];
     for entry in entries {
@@ -109,7 +108,7 @@ pub(super) fn merge(entries: impl IntoIterator<Item = Entry>) -> Vec<Entry> {
 mod tests {
     use super::*;
 
-    /// Entries of a profile, each a name with its times and count.
+    /// Builds entries, each from a name, its times and its count.
     fn entries(list: &[(&str, &str, u64)]) -> Vec<Entry> {
         let entry = |(op, us, count): &(&str, &str, u64)| {
             format!(
@@ -127,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_stays() {
+    fn existing_times_are_kept() {
         let mut record = record();
         let new = record.add(entries(&[("Relu", r#"{"1": 7}"#, 3), ("Exp", r#"{"1": 9}"#, 1)]), true);
         assert_eq!(new, 1);
@@ -145,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn tasks_that_are_the_same_take_their_mean() {
+    fn equal_tasks_have_their_mean_time() {
         let merged =
             merge(entries(&[("Relu", r#"{"1": 5}"#, 1), ("Exp", r#"{"1": 1}"#, 1), ("Relu", r#"{"1": 8}"#, 2)]));
         assert_eq!(merged, entries(&[("Relu", r#"{"1": 7}"#, 3), ("Exp", r#"{"1": 1}"#, 1)]));

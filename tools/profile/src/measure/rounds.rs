@@ -1,7 +1,7 @@
-//! Runs in rounds, until they say nothing new.
+//! Rounds of runs, until their times are stable.
 //!
-//! Other processes only ever make things slower, and for a while. So of each round the lower quartile counts, which a few runs
-//! that were disturbed do not change, and of all rounds the best. It is believed when other rounds come close to it.
+//! Other processes only ever slow runs down, and temporarily. Therefore each round is represented by its lower quartile, which a
+//! few disturbed runs do not affect, and the result is the minimum over all rounds. It is accepted if other rounds come close.
 
 use divi_runtime::{Recording, Runtime, Span, TensorData, TensorRef, Ticket, random_input};
 use std::{
@@ -10,54 +10,55 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// About how long a round takes: short enough to find a time when nothing else runs.
+/// Approximate duration of a round: short enough to find an undisturbed period.
 const ROUND: Duration = Duration::from_millis(200);
 
-/// Runs of a round.
+/// Number of runs of a round.
 const RUNS: std::ops::RangeInclusive<f64> = 5.0..=1000.0;
 
-/// There are so many rounds at least, unless time is up.
+/// Minimum number of rounds, unless the time limit is reached.
 const LEAST_ROUNDS: usize = 6;
 
-/// How little two more rounds must change.
+/// Maximum relative change by the last two rounds.
 const CHANGE: f64 = 0.01;
 
-/// How close to the best other rounds must come, and how many.
+/// Relative distance from the minimum that counts as close.
 const CLOSE: f64 = 0.05;
+/// Minimum number of close rounds.
 const WITNESSES: usize = 3;
 
-/// Rounds in which whole runs are measured.
+/// Number of rounds of whole runs.
 const WHOLE_ROUNDS: usize = 5;
 
-/// Requests in flight of those that are handed from thread to thread.
+/// Requests in flight in a measurement of pipelined requests.
 pub(super) const IN_LINE: usize = 2;
 
-/// What was measured, in microseconds.
+/// Measured times, in microseconds.
 pub(super) struct Stable {
-    /// What was asked for.
+    /// Times that were read from the spans.
     pub(super) times: Vec<f64>,
     pub(super) rounds: usize,
     pub(super) runs: usize,
-    /// Whether rounds agreed before time was up.
+    /// True if rounds agreed before the time limit.
     pub(super) is_sure: bool,
 }
 
-/// A bundle that is run again and again.
+/// A bundle that is run repeatedly.
 pub(super) struct Rounds<'a> {
     runtime: &'a Runtime,
     inputs: Vec<(&'a str, Arc<TensorData>)>,
-    /// Of a round.
+    /// Number of runs of a round.
     runs: usize,
 }
 
 impl<'a> Rounds<'a> {
     pub(super) fn new(runtime: &'a Runtime) -> Result<Self, String> {
-        // What they are changes nothing but numbers.
+        // The values of inputs do not affect times.
         let make = |(name, tensor)| Ok((name, Arc::new(runtime.adopt(random_input(name, tensor, 0)?)?)));
         let inputs: Result<Vec<(&str, Arc<TensorData>)>, divi_runtime::Error> = runtime.inputs().map(make).collect();
         let inputs = inputs.map_err(|error| error.to_string())?;
         let mut rounds = Self { runtime, inputs, runs: 1 };
-        // The first finds cold caches and pages that are not there.
+        // The first run meets cold caches and page faults.
         rounds.run()?;
         let start = Instant::now();
         rounds.run()?;
@@ -72,13 +73,13 @@ impl<'a> Rounds<'a> {
         self.runtime.run(&views).map(|_| ()).map_err(|error| error.to_string())
     }
 
-    /// Until the times that `read` finds in a round's spans are stable or time is up. `tell` is told the share of the time that
-    /// has passed, and how much the times are together.
+    /// Runs rounds until the times that `read` extracts from a round's spans are stable, or the time limit is reached. Calls
+    /// `notify` with the elapsed share of the limit and the sum of the times.
     pub(super) fn until_stable(
         &self,
         limit: Duration,
         read: impl Fn(&[Span]) -> Vec<f64>,
-        tell: impl Fn(f64, f64),
+        notify: impl Fn(f64, f64),
     ) -> Result<Stable, String> {
         let start = Instant::now();
         let mut stable = Stable { times: vec![], rounds: 0, runs: 0, is_sure: false };
@@ -103,7 +104,7 @@ impl<'a> Rounds<'a> {
             }
             let best = stable.times.iter().sum();
             history.best.push(best);
-            tell(start.elapsed().div_duration_f64(limit.max(ROUND)), best);
+            notify(start.elapsed().div_duration_f64(limit.max(ROUND)), best);
             stable.is_sure = history.is_stable();
             if stable.is_sure || start.elapsed() >= limit {
                 return Ok(stable);
@@ -111,8 +112,8 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// What a whole run takes in the mean of the median round, in microseconds, without clocks that are read between tasks: that
-    /// threads which help each other are late now and then belongs to it.
+    /// Returns the mean time of a whole run in the median round, in microseconds, without clock reads between tasks. It includes
+    /// occasional delays between cooperating threads.
     pub(super) fn whole_run(&self) -> Result<f64, String> {
         let mut rounds = vec![];
         for _ in 0..WHOLE_ROUNDS {
@@ -123,9 +124,8 @@ impl<'a> Rounds<'a> {
         Ok(at(rounds, 0.5))
     }
 
-    /// The same where requests are handed from thread to thread, as on several devices, and each comes in while the one before is
-    /// being computed. Others wait for a device that is late, and do not wait less for one that is early, so what counts is what
-    /// nine of ten requests take at most.
+    /// Returns the 90th percentile of the time per request if requests are pipelined through threads, as on several devices, and
+    /// each is submitted while the previous one runs. Other devices wait for a late device, but gain nothing from an early one.
     pub(super) fn whole_run_of_a_line(&self) -> Result<f64, String> {
         let (mut line, mut ends) = (VecDeque::new(), vec![]);
         let start = Instant::now();
@@ -146,12 +146,12 @@ fn finish(ticket: Ticket) -> Result<(), String> {
     ticket.wait().map(|_| ()).map_err(|error| error.to_string())
 }
 
-/// What all times are together.
+/// Sums of all times.
 #[derive(Default)]
 struct History {
-    /// In each round.
+    /// Sum in each round.
     rounds: Vec<f64>,
-    /// At their best, after each round.
+    /// Sum of the minima, after each round.
     best: Vec<f64>,
 }
 
@@ -165,12 +165,12 @@ impl History {
     }
 }
 
-/// Zero of none.
+/// Returns the lower quartile; zero for an empty list.
 pub(super) fn lower_quartile(times: Vec<f64>) -> f64 {
     at(times, 0.25)
 }
 
-/// The time that a share of all does not exceed; zero of none.
+/// Returns a quantile; zero for an empty list.
 fn at(mut times: Vec<f64>, share: f64) -> f64 {
     times.sort_by(f64::total_cmp);
     times.get((times.len().saturating_sub(1) as f64 * share) as usize).copied().unwrap_or(0.0)

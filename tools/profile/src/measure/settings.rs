@@ -1,4 +1,4 @@
-//! The arguments, checked.
+//! Validated arguments.
 
 use super::Measure;
 use super::kind::Kind;
@@ -16,36 +16,36 @@ pub(super) type Batches = Vec<u32>;
 pub(super) struct Settings {
     pub(super) models: Vec<PathBuf>,
     pub(super) system: String,
-    /// Ascending. None where models keep their own, which is 1 where it is open.
+    /// Sorted. Empty if models keep their own batch size, which is 1 if dynamic.
     pub(super) batches: Vec<u32>,
-    /// What weights are made from that are not there.
+    /// Seed of random weights in place of missing ones.
     pub(super) seed: Option<u64>,
-    /// The folder of weights, if not the model's.
+    /// Folder of the weights, if not the model's.
     pub(super) weights_dir: Option<PathBuf>,
     pub(super) target: Target,
     output: PathBuf,
     pub(super) system_output: Option<String>,
-    /// Whether links stay as the system has them.
+    /// Keeps the links of the system.
     pub(super) keeps_links: bool,
-    /// For each model and batch, and each size of a copy.
+    /// Time limit for each model and batch size, and for each size of a copy.
     pub(super) time_limit: Duration,
-    /// The file of what is the fastest on GPUs.
+    /// File of the fastest algorithms on GPUs.
     pub(super) choices: Option<PathBuf>,
     pub(super) is_quiet: bool,
 }
 
 impl Settings {
-    /// Checks all that can be checked before anything is measured.
+    /// Checks the arguments before anything is measured.
     pub(super) fn of(arguments: Measure) -> Result<Self, String> {
         let Measure { models, output, system, system_out, choices, .. } = arguments;
         if output == "-" {
-            return Err("measure needs a file for -o: what is there already is not measured again".to_owned());
+            return Err("-o must be a file: measure extends an existing profile".to_owned());
         }
         if models.is_empty() && system_out.is_none() {
-            return Err("measure needs a model, or --system-out for links alone (see --help)".to_owned());
+            return Err("measure needs a model, or --system-out to measure links only (see --help)".to_owned());
         }
         if system_out.as_ref() == Some(&output) {
-            return Err(format!("{output}: is where the profile goes: give --system-out another name"));
+            return Err(format!("{output}: -o and --system-out name the same file"));
         }
         let outputs =
             [("-o", Some(&output[..])), ("--system-out", system_out.as_deref()), ("--choices", choices.as_deref())];
@@ -72,7 +72,7 @@ impl Settings {
         })
     }
 
-    /// Where the profile of a kind of device goes: `profile.json`, then `profile.4-threads.json` or `profile.sm_90.json`.
+    /// Returns the path of the profile of a kind of device: `profile.json`, then `profile.4-threads.json` or `profile.sm_90.json`.
     pub(super) fn profile(&self, index: usize, kind: &Kind) -> PathBuf {
         if index == 0 {
             return self.output.clone();
@@ -86,12 +86,12 @@ impl Settings {
         self.output.with_file_name(name)
     }
 
-    /// What the profile says has run the tasks: code for another processor takes other times.
+    /// Returns the runtime field of the profile, which includes the target processor.
     pub(super) fn runtime(&self) -> String {
         format!("divi {}, {}", env!("CARGO_PKG_VERSION"), self.target.cpu)
     }
 
-    /// By how much plans for a model at the smallest batch may multiply it and find what was measured.
+    /// Returns the factors by which plans may multiply a model's smallest batch size and find measured times.
     pub(super) fn factors(&self) -> Vec<u32> {
         let Some(&least) = self.batches.first() else { return vec![1] };
         self.batches.iter().filter(|batch| batch.is_multiple_of(least)).map(|batch| batch / least).collect()
@@ -100,14 +100,14 @@ impl Settings {
 
 fn check_folder(file: &str) -> Result<(), String> {
     let folder = Path::new(file).parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    if folder.is_dir() { Ok(()) } else { Err(format!("{file}: '{}' is no folder", folder.display())) }
+    if folder.is_dir() { Ok(()) } else { Err(format!("{file}: '{}' is not a folder", folder.display())) }
 }
 
-/// Parses sizes, which are sorted then.
+/// Parses batch sizes; returns them sorted.
 pub(super) fn batches(text: &str) -> Result<Batches, String> {
     let size = |size: &str| size.parse().ok().filter(|size| (1..=1 << 30).contains(size));
     let sizes: Option<Batches> = text.split(',').map(size).collect();
-    let mut sizes = sizes.ok_or_else(|| "must be sizes above zero, as in 1,4".to_owned())?;
+    let mut sizes = sizes.ok_or_else(|| "must be positive sizes, for instance 1,4".to_owned())?;
     sizes.sort_unstable();
     sizes.dedup();
     Ok(sizes)
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn batches_ascend_and_are_multiples_of_the_first() {
+    fn batches_are_sorted_and_factors_are_relative_to_the_first() {
         let of = |options: &[&str]| settings(options).map(|settings| (settings.batches.clone(), settings.factors()));
         assert_eq!(of(&[]), Ok((vec![], vec![1])));
         assert_eq!(of(&["--batch=4,1,4"]), Ok((vec![1, 4], vec![1, 4])));
@@ -155,15 +155,18 @@ mod tests {
     }
 
     #[test]
-    fn slips_are_named() {
+    fn invalid_values_are_reported() {
         let fails = |option: &str, expected: &str| {
             let error = settings(&[option]).err().unwrap();
             assert!(error.contains(expected), "{error}");
         };
-        fails("--batch=1,0", "invalid value '1,0' for '--batch <N,...>': must be sizes above zero, as in 1,4\n");
+        fails("--batch=1,0", "invalid value '1,0' for '--batch <N,...>': must be positive sizes, for instance 1,4\n");
         fails("--weights=7", "invalid value '7' for '--weights <random:SEED>': must be random:SEED, as in random:1\n");
         fails("--links=no", "invalid value 'no' for '--links <NAME>'\n  [possible values: measure, keep]\n");
-        fails("--time-limit=-1", "invalid value '-1' for '--time-limit <S>': must be a number of seconds from 0 on\n");
+        fails(
+            "--time-limit=-1",
+            "invalid value '-1' for '--time-limit <S>': must be a non-negative number of seconds\n",
+        );
         fails("--time-limit=1e30", "invalid value '1e30' for '--time-limit <S>': ");
         fails("none.onnx", "none.onnx: No such file or directory (os error 2)");
     }

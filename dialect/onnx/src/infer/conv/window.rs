@@ -1,8 +1,8 @@
-//! The sliding window that convolutions and pooling share.
+//! Sliding window of convolutions and pooling.
 
-use crate::{Dim, Error, Node, Shape, shape::computed};
+use crate::{Dim, Error, Node, Shape, shape::checked_size};
 
-/// A window over the spatial axes: its kernel and how it moves.
+/// Window over the spatial axes: kernel, strides, dilations and padding.
 pub(in crate::infer) struct Window {
     kernel: Shape,
     strides: Vec<i64>,
@@ -20,7 +20,7 @@ enum Padding {
 }
 
 impl Window {
-    /// The window that a node's attributes describe, with a kernel from its attribute or from its weights.
+    /// Returns the window of a node's attributes; `kernel` comes from its attribute or from its weights.
     pub(in crate::infer) fn new(node: &Node<'_>, kernel: Shape) -> Result<Self, Error> {
         if let Some(size) = kernel.iter().filter_map(|size| size.known()).find(|&size| size < 1) {
             return Err(Error::new(format!("the kernel's sizes must be positive, one is {size}")));
@@ -49,8 +49,8 @@ impl Window {
         &self.kernel
     }
 
-    /// Positions of the window on each axis of an image. With `ceil`, the last one may reach beyond the padding,
-    /// as long as it starts before the padding at the end.
+    /// Returns the number of positions of the window on each axis of an image. With `ceil`, the last one may extend beyond the
+    /// padding if it starts before the padding at the end.
     pub(in crate::infer) fn slide(&self, image: &[Dim], ceil: bool) -> Result<Shape, Error> {
         image.iter().enumerate().map(|(axis, &size)| self.slide_axis(axis, size, ceil)).collect()
     }
@@ -64,7 +64,7 @@ impl Window {
         }
         let Some(size) = image.known() else { return Ok(Dim::Unknown) };
         if self.padding == Padding::Same {
-            return computed(Some(div_ceil(size, stride)), || format!("{size} / {stride}"));
+            return checked_size(Some(div_ceil(size, stride)), || format!("{size} / {stride}"));
         }
         let Some(extent) = extent else { return Ok(Dim::Unknown) };
         let positions = || {
@@ -79,11 +79,11 @@ impl Window {
                 "a kernel that extends over {extent} does not fit into spatial axis {axis} of size {size} with padding \
                  {before} and {after}: pad more or shrink the kernel"
             ))),
-            positions => computed(positions, || format!("{size} + {before} + {after} on spatial axis {axis}")),
+            positions => checked_size(positions, || format!("{size} + {before} + {after} on spatial axis {axis}")),
         }
     }
 
-    /// The image that windows at each position of `positions` cover: the inverse of `slide`.
+    /// Returns the size of the image that windows at `positions` positions cover: the inverse of `slide`.
     pub(in crate::infer) fn spread(&self, positions: &[Dim], output_padding: &[i64]) -> Result<Shape, Error> {
         let sizes = positions.iter().zip(output_padding).enumerate();
         sizes.map(|(axis, (&size, &extra))| self.spread_axis(axis, size, extra)).collect()
@@ -96,12 +96,12 @@ impl Window {
         }
         let Some(extent) = self.extent(axis)? else { return Ok(Dim::Unknown) };
         let (before, after) = (self.before(axis), self.after(axis));
-        // What the axis has beyond one stride a position.
+        // Difference between the size of the axis and one stride per position.
         let rest = || sum(extent, extra)?.checked_sub(stride)?.checked_sub(before)?.checked_sub(after);
         match positions.known() {
             None if stride == 1 && rest() == Some(0) => Ok(positions),
             None => Ok(Dim::Unknown),
-            Some(count) => computed(count.checked_mul(stride).and_then(|size| size.checked_add(rest()?)), || {
+            Some(count) => checked_size(count.checked_mul(stride).and_then(|size| size.checked_add(rest()?)), || {
                 format!(
                     "{stride} * ({count} - 1) + {extra} + {extent} - {before} - {after} (stride, input, \
                      output_padding, kernel, pads) on spatial axis {axis}"
@@ -110,7 +110,7 @@ impl Window {
         }
     }
 
-    /// The attribute 'output_padding' of a transposed convolution.
+    /// Returns the attribute 'output_padding' of a transposed convolution.
     pub(in crate::infer) fn output_padding(&self, node: &Node<'_>) -> Result<Vec<i64>, Error> {
         let extra = numbers(node, "output_padding", self.kernel.len(), 0)?;
         let limits = self.strides.iter().zip(&self.dilations).map(|(stride, dilation)| stride.max(dilation));
@@ -122,11 +122,11 @@ impl Window {
         }
     }
 
-    /// The size of the dilated kernel.
+    /// Returns the size of the dilated kernel.
     fn extent(&self, axis: usize) -> Result<Option<i64>, Error> {
         let (Some(kernel), dilation) = (self.kernel[axis].known(), self.dilations[axis]) else { return Ok(None) };
         let extent = kernel.checked_sub(1).and_then(|gaps| gaps.checked_mul(dilation)?.checked_add(1));
-        Ok(computed(extent, || format!("({kernel} - 1) * {dilation} + 1 (kernel, dilation)"))?.known())
+        Ok(checked_size(extent, || format!("({kernel} - 1) * {dilation} + 1 (kernel, dilation)"))?.known())
     }
 
     fn before(&self, axis: usize) -> i64 {
@@ -142,12 +142,12 @@ fn sum(a: i64, b: i64) -> Option<i64> {
     a.checked_add(b)
 }
 
-/// Division that rounds up; `b` is positive, so nothing overflows.
+/// Divides and rounds up; `b` must be positive, so there is no overflow.
 fn div_ceil(a: i64, b: i64) -> i64 {
     a.div_euclid(b) + i64::from(a.rem_euclid(b) != 0)
 }
 
-/// A list attribute of `count` numbers, none of them below `default`.
+/// Returns a list attribute of `count` numbers, each of which must be at least `default`.
 fn numbers(node: &Node<'_>, name: &str, count: usize, default: i64) -> Result<Vec<i64>, Error> {
     let Some(values) = node.ints(name)? else { return Ok(vec![default; count]) };
     if values.len() != count {

@@ -1,30 +1,30 @@
-//! Operators that give the same elements other dimensions.
+//! Operators that change the shape but not the elements.
 
 use super::{list_operand, volume};
-use crate::infer::{Types, one};
+use crate::infer::{Types, single_result};
 use crate::node::{Node, normalize_axes};
-use crate::shape::{join, product};
+use crate::shape::{format_shape, product};
 use crate::{Dim, Error, Shape, TensorType};
 
 pub(in crate::infer) fn reshape(node: &Node<'_>) -> Types {
     let data = node.input(0)?;
     let Some(target) = list_operand(node, 1)? else {
-        return one(TensorType::unranked(data.ty.dtype));
+        return single_result(TensorType::unranked(data.ty.dtype));
     };
     let target = Target::new(data.ty.shape.as_deref(), &target, node.flag("allowzero", false)?)?;
     let shape = match data.ty.shape.as_deref() {
         Some(shape) => target.solve(shape)?,
         None => target.shape,
     };
-    one(TensorType::new(data.ty.dtype, shape))
+    single_result(TensorType::new(data.ty.dtype, shape))
 }
 
-/// What a shape operand says before the number of elements is taken into account.
+/// Shape operand, before the number of elements is taken into account.
 struct Target {
     shape: Shape,
-    /// Positions whose size follows from the number of elements: -1, or an element that is not known.
+    /// Positions whose size follows from the number of elements: -1, or an unknown element.
     free: Vec<usize>,
-    /// Positions that repeat the operand's dimension: the two are equal even where neither is known.
+    /// Positions that copy the data's dimension: the two are equal even if they are unknown.
     copied: Vec<usize>,
     has_wildcard: bool,
 }
@@ -35,10 +35,10 @@ impl Target {
         for (i, dim) in this.shape.iter_mut().enumerate() {
             match *dim {
                 Dim::Known(-1) if this.has_wildcard => {
-                    return Err(Error::new(format!("the shape {} has more than one -1", join(target))));
+                    return Err(Error::new(format!("the shape {} has more than one -1", format_shape(target))));
                 }
                 Dim::Known(size) if size < -1 => {
-                    return Err(Error::new(format!("the shape {} has the dimension {size}", join(target))));
+                    return Err(Error::new(format!("the shape {} has the dimension {size}", format_shape(target))));
                 }
                 Dim::Known(-1) => {
                     this.has_wildcard = true;
@@ -54,7 +54,7 @@ impl Target {
                         return Err(Error::new(format!(
                             "the shape {} has a 0 at {i}, where the operand has no dimension to copy: \
                              set 'allowzero' if the result is to be empty",
-                            join(target)
+                            format_shape(target)
                         )));
                     }
                     None => *dim = Dim::Unknown,
@@ -64,13 +64,13 @@ impl Target {
             }
         }
         if allowzero && this.has_wildcard && target.contains(&Dim::Known(0)) {
-            return Err(Error::new(format!("the shape {} has -1 beside 0 under 'allowzero'", join(target))));
+            return Err(Error::new(format!("the shape {} has -1 beside 0 under 'allowzero'", format_shape(target))));
         }
         Ok(this)
     }
 
-    /// Finds the free dimension from the number of elements. Dimensions that are on both sides cancel out, so that
-    /// the rest may be known although a batch size is not.
+    /// Computes the free dimension from the number of elements. Dimensions that occur on both sides cancel out, so that it may
+    /// be known even if the batch size is unknown.
     fn solve(mut self, data: &[Dim]) -> Result<Shape, Error> {
         let is_copied = |i: usize, dim: Dim| dim.known().is_none() && self.copied.contains(&i);
         let rest = |dims: &[Dim]| -> Vec<Dim> {
@@ -83,22 +83,22 @@ impl Target {
             let same = from.iter().position(|other| other == dim && matches!(dim, Dim::Symbol(_)));
             same.map(|at| from.remove(at)).is_none()
         });
-        // The free dimensions are the unknown ones among `to`, the copied ones being gone.
+        // The copied dimensions have been removed, so the unknown ones among `to` are the free dimensions.
         to.retain(|&dim| dim != Dim::Unknown);
         let (from_size, from_open) = split(&from);
         let (to_size, to_open) = split(&to);
         match (&self.free[..], from_size, to_size) {
             ([_], _, Some(0)) if self.has_wildcard => Err(Error::new(format!(
                 "the shape {} has -1 beside 0, which leaves the -1 undetermined: write the size out",
-                join(&self.shape)
+                format_shape(&self.shape)
             ))),
             (&[at], Some(from), Some(to)) if to > 0 && to_open.is_empty() => {
                 self.shape[at] = match from_open[..] {
                     [] if from % to != 0 => {
                         return Err(Error::new(format!(
                             "[{}] cannot be reshaped to [{}]: {to} does not divide {from} elements",
-                            join(data),
-                            join(&self.shape)
+                            format_shape(data),
+                            format_shape(&self.shape)
                         )));
                     }
                     [] => Dim::Known(from / to),
@@ -108,15 +108,19 @@ impl Target {
                 };
                 Ok(self.shape)
             }
-            ([], Some(from), Some(to)) if from != to && from_open.is_empty() && to_open.is_empty() => Err(Error::new(
-                format!("[{}] cannot be reshaped to [{}]: {from} elements against {to}", join(data), join(&self.shape)),
-            )),
+            ([], Some(from), Some(to)) if from != to && from_open.is_empty() && to_open.is_empty() => {
+                Err(Error::new(format!(
+                    "[{}] cannot be reshaped to [{}]: {from} elements against {to}",
+                    format_shape(data),
+                    format_shape(&self.shape)
+                )))
+            }
             _ => Ok(self.shape),
         }
     }
 }
 
-/// The product of the known dimensions, if it fits, and the others.
+/// Returns the product of the known dimensions, `None` if it overflows, and the other dimensions.
 fn split(dims: &[Dim]) -> (Option<i64>, Vec<Dim>) {
     let (known, open): (Vec<Dim>, Vec<Dim>) = dims.iter().partition(|dim| dim.known().is_some());
     (product(&known).known().filter(|&size| size >= 0), open)
@@ -136,7 +140,7 @@ pub(in crate::infer) fn flatten(node: &Node<'_>) -> Types {
             vec![volume(outer)?, volume(inner)?]
         }
     };
-    one(TensorType::new(node.dtype(0)?, shape))
+    single_result(TensorType::new(node.dtype(0)?, shape))
 }
 
 pub(in crate::infer) fn transpose(node: &Node<'_>) -> Types {
@@ -148,15 +152,17 @@ pub(in crate::infer) fn transpose(node: &Node<'_>) -> Types {
             let rank = shape.map_or(perm.len(), <[Dim]>::len);
             let axes = normalize_axes(perm, rank)?;
             if axes.len() != rank || perm.iter().any(|&axis| axis < 0) {
-                return Err(Error::new(format!("attribute 'perm' is {perm:?}, no permutation of {rank} dimensions")));
+                return Err(Error::new(format!(
+                    "attribute 'perm' is {perm:?}, which is not a permutation of {rank} dimensions"
+                )));
             }
             Some(axes.into_iter().map(|axis| shape.map_or(Dim::Unknown, |shape| shape[axis])).collect::<Shape>())
         }
     };
-    one(TensorType::new(node.dtype(0)?, shape))
+    single_result(TensorType::new(node.dtype(0)?, shape))
 }
 
-/// The elements of an axes operand, if all are known, and how many there are.
+/// Returns the elements of an axes operand, if all are known, and their number.
 fn axes_operand(node: &Node<'_>, index: usize) -> Result<(Option<Vec<i64>>, Option<usize>), Error> {
     let axes = list_operand(node, index)?;
     let len = axes.as_ref().map(Vec::len);
@@ -166,7 +172,7 @@ fn axes_operand(node: &Node<'_>, index: usize) -> Result<(Option<Vec<i64>>, Opti
 pub(in crate::infer) fn squeeze(node: &Node<'_>) -> Types {
     let dtype = node.dtype(0)?;
     let Some(shape) = node.shape(0)? else {
-        return one(TensorType::unranked(dtype));
+        return single_result(TensorType::unranked(dtype));
     };
     let result = match node.optional(1) {
         None if shape.iter().all(|dim| dim.known().is_some()) => {
@@ -176,12 +182,12 @@ pub(in crate::infer) fn squeeze(node: &Node<'_>) -> Types {
         Some(_) => match axes_operand(node, 1)? {
             (Some(axes), _) => Some(without_ones(shape, &axes)?),
             (None, Some(len)) if len > shape.len() => {
-                return Err(Error::new(format!("{len} axes cannot be squeezed from {}", join(shape))));
+                return Err(Error::new(format!("{len} axes cannot be squeezed from {}", format_shape(shape))));
             }
             (None, len) => len.map(|len| vec![Dim::Unknown; shape.len() - len]),
         },
     };
-    one(TensorType::new(dtype, result))
+    single_result(TensorType::new(dtype, result))
 }
 
 fn without_ones(shape: &[Dim], axes: &[i64]) -> Result<Shape, Error> {
@@ -189,7 +195,10 @@ fn without_ones(shape: &[Dim], axes: &[i64]) -> Result<Shape, Error> {
     if let Some((axis, size)) =
         axes.iter().find_map(|&axis| Some((axis, shape[axis].known().filter(|&size| size != 1)?)))
     {
-        return Err(Error::new(format!("dimension {axis} of {} is {size}, only a 1 can be squeezed", join(shape))));
+        return Err(Error::new(format!(
+            "dimension {axis} of {} is {size}, only a 1 can be squeezed",
+            format_shape(shape)
+        )));
     }
     Ok(shape.iter().enumerate().filter(|(i, _)| !axes.contains(i)).map(|(_, &dim)| dim).collect())
 }
@@ -207,7 +216,7 @@ pub(in crate::infer) fn unsqueeze(node: &Node<'_>) -> Types {
         (Some(shape), (None, Some(len))) => Some(vec![Dim::Unknown; shape.len() + len]),
         _ => None,
     };
-    one(TensorType::new(node.dtype(0)?, result))
+    single_result(TensorType::new(node.dtype(0)?, result))
 }
 
 #[cfg(test)]
@@ -232,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn reshape_cancels_what_is_on_both_sides() {
+    fn reshape_cancels_common_dimensions() {
         let case = || Case::new("Reshape").input("float[Nx8x64]");
         case().shape_input(&[-1, 512]).infers(&["float[Nx512]"]);
         case().shape_input(&[-1, 64]).infers(&["float[?x64]"]);
@@ -290,10 +299,10 @@ mod tests {
         let case = || Case::new("Transpose").ints("perm", &[1, 0, 2]);
         case().input("float[Nx3x4]").infers(&["float[3xNx4]"]);
         case().input("float[*]").infers(&["float[?x?x?]"]);
-        case().input("float[2x3x4x5]").fails("no permutation of 4");
+        case().input("float[2x3x4x5]").fails("not a permutation of 4");
         case().input("float[2x3]").fails("axis 2 is outside");
         Case::new("Transpose").input("float[2x3]").ints("perm", &[0, 0]).fails("named twice");
-        Case::new("Transpose").input("float[2x3]").ints("perm", &[0, -1]).fails("no permutation");
+        Case::new("Transpose").input("float[2x3]").ints("perm", &[0, -1]).fails("not a permutation");
         Case::new("Transpose").input("float[*]").infers(&["float[*]"]);
     }
 

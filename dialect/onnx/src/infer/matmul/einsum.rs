@@ -1,9 +1,9 @@
 //! Einstein summation.
 
-use super::super::{Types, one};
+use super::super::{Types, single_result};
 use crate::{Dim, Error, Node, Shape, TensorType, shape::broadcast};
 
-/// The labels of one operand's or the result's axes, before and after an ellipsis.
+/// Labels of the axes of an operand or of the result, before and after an ellipsis.
 struct Term<'e> {
     before: &'e [u8],
     after: &'e [u8],
@@ -17,7 +17,7 @@ impl<'e> Term<'e> {
             None => (term, "", false),
         };
         match before.chars().chain(after.chars()).find(|label| !label.is_ascii_alphabetic()) {
-            Some(label) => Err(Error::new(format!("'{label}' in the term '{term}' of the equation is no letter"))),
+            Some(label) => Err(Error::new(format!("'{label}' in the term '{term}' of the equation is not a letter"))),
             None => Ok(Self { before: before.as_bytes(), after: after.as_bytes(), ellipsis }),
         }
     }
@@ -26,8 +26,8 @@ impl<'e> Term<'e> {
         self.before.iter().chain(self.after).copied()
     }
 
-    /// The sizes of the labelled axes and of those under the ellipsis; unknown ones, and no second list, if the
-    /// operand's rank is unknown.
+    /// Returns the sizes of the labeled axes and of those that the ellipsis covers. If the operand's rank is unknown, the former
+    /// are unknown and the latter `None`.
     fn sizes(&self, shape: Option<&[Dim]>) -> Result<(Shape, Option<Shape>), Error> {
         let labels = self.before.len() + self.after.len();
         let Some(shape) = shape else { return Ok((vec![Dim::Unknown; labels], None)) };
@@ -40,7 +40,7 @@ impl<'e> Term<'e> {
     }
 }
 
-/// What the operands say of each label, in order of their first appearance.
+/// Labels of all operands, in order of their first occurrence.
 #[derive(Default)]
 struct Labels(Vec<Label>);
 
@@ -76,7 +76,7 @@ impl Labels {
 }
 
 pub(in crate::infer) fn einsum(node: &Node<'_>) -> Types {
-    let operands = node.variadic()?;
+    let operands = node.operands()?;
     let dtype = node.same_dtype(&(0..operands.len()).collect::<Vec<_>>())?;
     let equation = node.str("equation")?.ok_or_else(|| Error::new("needs the attribute 'equation'"))?.replace(' ', "");
     let (terms, result) = equation.split_once("->").map_or((&equation[..], None), |(terms, r)| (terms, Some(r)));
@@ -100,7 +100,7 @@ pub(in crate::infer) fn einsum(node: &Node<'_>) -> Types {
                 old
             }
             (Some(old), Some(new)) if old.len() != new.len() => {
-                return Err(Error::new(format!("an ellipsis stands for {} axes and for {}", old.len(), new.len())));
+                return Err(Error::new(format!("an ellipsis covers {} axes and {}", old.len(), new.len())));
             }
             (Some(old), Some(new)) => Some(broadcast(&old, &new)?),
             (None, new) => new,
@@ -108,14 +108,14 @@ pub(in crate::infer) fn einsum(node: &Node<'_>) -> Types {
     }
     let ellipsis = match ellipsis {
         None if unranked_ellipsis => None,
-        // An operand of unknown rank may widen an axis of one.
+        // An operand of unknown rank may broadcast an axis of size 1.
         Some(axes) if unranked_ellipsis => Some(broadcast(&axes, &vec![Dim::Unknown; axes.len()])?),
         known => Some(known.unwrap_or_default()),
     };
-    one(TensorType::new(dtype, result_shape(result, &terms, &labels, ellipsis)?))
+    single_result(TensorType::new(dtype, result_shape(result, &terms, &labels, ellipsis)?))
 }
 
-/// The result's shape; without a term for it, it has the ellipsis and then the labels used once, in order.
+/// Returns the shape of the result. In implicit mode it has the ellipsis, followed by the sorted labels that occur once.
 fn result_shape(
     term: Option<&str>,
     terms: &[Term<'_>],
@@ -131,7 +131,7 @@ fn result_shape(
     let size = |&name: &u8| {
         let wrong = |why| Error::new(format!("label '{}' of the result {why}", char::from(name)));
         if term.labels().filter(|&other| other == name).count() > 1 {
-            return Err(wrong("is there twice"));
+            return Err(wrong("occurs twice"));
         }
         labels.get(name).map(|label| label.size).ok_or_else(|| wrong("is in no operand's term"))
     };
@@ -175,7 +175,7 @@ mod tests {
         einsum("...ij,...jk->...ik", &["float[6x1x2x3]", "float[*]"]).infers(&["float[6x?x2x?]"]);
         einsum("...i->...i", &["float[*]"]).infers(&["float[*]"]);
         einsum("...i->i", &["float[*]"]).infers(&["float[?]"]);
-        einsum("...i,...i->...", &["float[2x3]", "float[2x2x3]"]).fails("stands for 1 axes and for 2");
+        einsum("...i,...i->...", &["float[2x3]", "float[2x2x3]"]).fails("covers 1 axes and 2");
         einsum("...i,...i->...", &["float[2x3]", "float[4x3]"]).fails("do not broadcast");
     }
 
@@ -187,10 +187,10 @@ mod tests {
         einsum("i->i", &["float[2x3]"]).fails("1 labels for rank 2");
         einsum("ij,jk->ik", &["float[2x3]"]).fails("2 terms for 1 operands");
         einsum("i->k", &["float[2]"]).fails("is in no operand's term");
-        einsum("ij->ii", &["float[2x3]"]).fails("is there twice");
+        einsum("ij->ii", &["float[2x3]"]).fails("occurs twice");
         einsum("i1->i", &["float[2x3]"]).fails("'1' in the term");
-        einsum("i->i->i", &["float[2]"]).fails("is no letter");
-        einsum("......i->i", &["float[2]"]).fails("is no letter");
+        einsum("i->i->i", &["float[2]"]).fails("is not a letter");
+        einsum("......i->i", &["float[2]"]).fails("is not a letter");
         Case::new("Einsum").str("equation", "").fails("at least one operand");
         Case::new("Einsum").input("float[2]").fails("needs the attribute 'equation'");
     }

@@ -1,29 +1,29 @@
-//! What a convolution slides over what.
+//! Geometry of 2D convolutions.
 
 use crate::{error::Result, graph::Node, layout::Halo, lowering::Lowering};
 use divi_onnx::{DType, Op};
 
-/// A convolution of images. Pairs are of rows and columns.
+/// Sizes of a 2D convolution. Pairs are (rows, columns).
 #[derive(Clone, Debug)]
 pub(crate) struct Geometry {
     pub(crate) batch: i64,
-    /// Of a group.
+    /// Input channels per group.
     pub(crate) channels: i64,
     pub(crate) filters: i64,
     pub(crate) groups: i64,
-    /// Each channel has a filter of its own.
+    /// True if each channel has exactly one filter.
     pub(crate) is_depthwise: bool,
     pub(crate) image: (i64, i64),
     pub(crate) output: (i64, i64),
     pub(crate) kernel: (i64, i64),
     pub(crate) strides: (i64, i64),
     pub(crate) dilations: (i64, i64),
-    /// Above and to the left.
+    /// Padding at the top and at the left.
     pub(crate) padding: (i64, i64),
 }
 
 impl Geometry {
-    /// The geometry of a convolution that there is a fast kernel for.
+    /// Returns the geometry of a convolution; `None` if there is no fast kernel.
     pub(crate) fn of(cx: &Lowering<'_>, node: &Node) -> Result<Option<Self>> {
         if node.op != Op::Conv {
             return Ok(None);
@@ -53,7 +53,7 @@ impl Geometry {
         let (strides, dilations) = (pair("strides")?, pair("dilations")?);
         let (kernel, output) = ((rows, columns), (out_height, out_width));
         let extent = (dilations.0 * (rows - 1) + 1, dilations.1 * (columns - 1) + 1);
-        // What the last window reaches beyond the image, split as 'auto_pad' says.
+        // Total padding for the given output size, which 'auto_pad' distributes.
         let same = |size: i64, output: i64, stride: i64, extent: i64| ((output - 1) * stride + extent - size).max(0);
         let total = (same(height, out_height, strides.0, extent.0), same(width, out_width, strides.1, extent.1));
         let padding = match attributes.str_or("auto_pad", "NOTSET")? {
@@ -78,7 +78,7 @@ impl Geometry {
         }))
     }
 
-    /// What windows read beyond the image.
+    /// Returns the halo that the windows read.
     pub(crate) fn halo(&self) -> Halo {
         let beyond = |output: i64, stride: i64, kernel: i64, dilation: i64, padding: i64, size: i64| {
             ((output - 1) * stride + dilation * (kernel - 1) + 1 - padding - size).max(0)
@@ -89,16 +89,16 @@ impl Geometry {
             left: padding.1,
             bottom: beyond(output.0, strides.0, kernel.0, dilations.0, padding.0, image.0),
             right: beyond(output.1, strides.1, kernel.1, dilations.1, padding.1, image.1),
-            is_lowest: false,
+            is_negative_infinity: false,
         }
     }
 
-    /// Blocks of channels that are whole, and the channels that are left.
+    /// Returns the number of whole channel blocks, and the number of remaining channels.
     pub(crate) fn split(&self, lanes: i64) -> (i64, i64) {
         (self.channels / lanes, self.channels % lanes)
     }
 
-    /// Bytes of all weights.
+    /// Returns the size of the weights in bytes.
     pub(crate) fn weight_bytes(&self) -> i64 {
         self.filters * self.channels * self.kernel.0 * self.kernel.1 * 4
     }

@@ -1,26 +1,26 @@
-//! The loops of a convolution around a tile that stays in registers.
+//! Loop nest of a convolution around a register tile.
 
 use super::{Geometry, Tile};
 use crate::{
-    cpu::image::Access,
+    cpu::epilogue_operand::OperandAccess,
     emit::{Builder, Signature, V},
-    epilogue::Program,
+    epilogue::FusedEpilogue,
     layout::Blocked,
 };
 
-/// Everything a convolution's kernel is made of. Buffers: input, weights, bias, operands of the program, result.
-pub(super) struct Work<'a> {
+/// Kernel of a convolution. Buffers: input, weights, bias, operands of the epilogue, result.
+pub(super) struct ConvKernel<'a> {
     pub(super) geometry: &'a Geometry,
     pub(super) tile: &'a Tile,
     pub(super) source: &'a Blocked,
     pub(super) target: &'a Blocked,
-    pub(super) program: &'a Program,
-    pub(super) accesses: &'a [Access],
-    /// Whether the input is planes of channels instead of blocks.
+    pub(super) fused: &'a FusedEpilogue,
+    pub(super) accesses: &'a [OperandAccess],
+    /// True if the input is NCHW instead of blocked.
     pub(super) is_planar: bool,
 }
 
-/// A loop of the sum over a window: how far it steps in the input, and how many of its iterations are written out.
+/// A reduction loop: trip count, stride in the input in elements, and unroll factor.
 #[derive(Clone, Copy)]
 struct Term {
     count: i64,
@@ -28,23 +28,24 @@ struct Term {
     unroll: i64,
 }
 
-/// A tile: where it is and how large.
-struct Place {
+/// Position and size of a tile.
+struct TilePosition {
     image: V,
     panel: V,
-    /// The first of the panel's blocks, and how many there are.
+    /// First filter block of the panel.
     block: V,
+    /// Number of filter blocks of the panel.
     vectors: usize,
     y: V,
     x: V,
     rows: i64,
     columns: i64,
-    /// Its number among the image's.
+    /// Index among the tiles of the image.
     number: V,
 }
 
-impl Work<'_> {
-    /// Tiles of all images and panels.
+impl ConvKernel<'_> {
+    /// Returns the number of tiles of all images and panels.
     pub(super) fn extent(&self) -> i64 {
         let (down, across) = self.tile.grid();
         self.geometry.batch * self.panels() * down * across
@@ -54,8 +55,9 @@ impl Work<'_> {
         if self.geometry.is_depthwise { self.tile.blocks } else { self.tile.panels() }
     }
 
+    /// Returns the minimal number of tiles per thread.
     pub(super) fn grain(&self) -> i64 {
-        /// Multiplications that are worth a thread.
+        /// Minimal number of multiplications per thread.
         const WORK: i64 = 200_000;
         let per_output = self.geometry.channels * self.geometry.kernel.0 * self.geometry.kernel.1;
         let lanes = self.target.lanes * self.tile.vectors as i64;
@@ -67,7 +69,7 @@ impl Work<'_> {
         let (down, across) = self.tile.grid();
         let (tiles, panels) = (down * across, self.panels());
         b.for_each(signature.begin, signature.end, 1, |number| {
-            let (image, panel, tile) = if self.tile.panels_outside {
+            let (image, panel, tile) = if self.tile.panels_outermost {
                 let (rest, tile) = b.div_rem(number, tiles);
                 let (image, panel) = b.div_rem(rest, panels);
                 (image, panel, tile)
@@ -81,7 +83,7 @@ impl Work<'_> {
         });
     }
 
-    /// Tiles at the ends are smaller: each size has code of its own.
+    /// Emits a specialized tile for each combination of sizes: the last panel, row and column of tiles may be smaller.
     #[allow(clippy::too_many_arguments)]
     fn by_size(&self, b: &Builder, signature: &Signature<'_>, image: V, panel: V, number: V, row: V, column: V) {
         let tile = self.tile;
@@ -93,7 +95,7 @@ impl Work<'_> {
         either(b, panel, self.panels(), vectors, last_panel, |vectors| {
             either(b, row, down, tile.rows, last_row, |rows| {
                 either(b, column, across, tile.columns, last_column, |columns| {
-                    let place = Place {
+                    let place = TilePosition {
                         image,
                         panel,
                         block: b.times(panel, tile.vectors as i64),
@@ -114,14 +116,15 @@ impl Work<'_> {
         });
     }
 
-    fn tile(&self, b: &Builder, signature: &Signature<'_>, place: &Place) {
+    /// Emits a tile of a dense or grouped convolution.
+    fn tile(&self, b: &Builder, signature: &Signature<'_>, place: &TilePosition) {
         let (geometry, source, lanes) = (self.geometry, self.source, self.target.lanes);
         let vectors = place.vectors as i64;
         let (kernel_rows, kernel_columns) = geometry.kernel;
         let window = kernel_rows * kernel_columns;
         let (whole, rest) = if self.is_planar { (0, geometry.channels) } else { geometry.split(lanes) };
 
-        // Where the tile's windows begin.
+        // Offsets of the windows in the input.
         let pixel = source.lanes * geometry.strides.1;
         let row = if self.tile.is_flat { 0 } else { source.row() * geometry.strides.0 };
         let group_blocks = self.tile.blocks / geometry.groups;
@@ -147,10 +150,10 @@ impl Work<'_> {
         let mut sums: Vec<V> = offsets.iter().flat_map(|_| bias.iter().copied()).collect();
         self.prefetch_operands(b, signature, place);
 
-        // Panels are as wide as the first; the weights of whole blocks of channels come first, for all panels.
+        // Weights of whole channel blocks come first, for all panels. All panels before this one have full width.
         let panel_weights = whole * window * lanes * lanes;
         let whole_start = b.times(place.block, panel_weights);
-        let prefetch = (self.tile.panels_outside && whole > 0).then(|| {
+        let prefetch = (self.tile.panels_outermost && whole > 0).then(|| {
             let (down, across) = self.tile.grid();
             Prefetch::new(b, place, whole_start, panel_weights * vectors, down * across, lanes)
         });
@@ -172,16 +175,16 @@ impl Work<'_> {
             };
             let channels = Term { count: rest, stride, unroll };
             let terms = [kernel_terms[0], kernel_terms[1], channels];
-            let behind = panel_weights * self.tile.blocks;
-            let weights = b.plus(b.times(place.block, rest * window * lanes), behind);
+            let rest_start = panel_weights * self.tile.blocks;
+            let weights = b.plus(b.times(place.block, rest * window * lanes), rest_start);
             let start = b.plus(start, whole * source.plane());
             sums = accumulate(b, signature, &offsets, place.vectors, &terms, start, weights, sums, None);
         }
         self.store(b, signature, place, &sums);
     }
 
-    /// Each channel by itself: pixels of the input stay in registers for all windows that see them.
-    fn depthwise(&self, b: &Builder, signature: &Signature<'_>, place: &Place) {
+    /// Emits a tile of a depthwise convolution. Input pixels stay in registers for all windows of the tile that contain them.
+    fn depthwise(&self, b: &Builder, signature: &Signature<'_>, place: &TilePosition) {
         let (geometry, source, lanes) = (self.geometry, self.source, self.target.lanes);
         let ty = b.vector();
         let plane = b.add(b.times(place.image, self.tile.blocks), place.panel);
@@ -195,7 +198,7 @@ impl Work<'_> {
         let (rows, columns) = geometry.kernel;
         let weights = b.times(place.panel, rows * columns * lanes);
         let sums = vec![bias; place.columns as usize];
-        let sums = b.for_with(b.index(0), b.index(rows), 1, &sums, |ky, sums| {
+        let sums = b.for_loop_carried(b.index(0), b.index(rows), 1, &sums, |ky, sums| {
             let mut sums = sums.to_vec();
             let row = b.add(start, b.times(ky, source.row() * geometry.dilations.0));
             let row_weights = b.add(weights, b.times(ky, columns * lanes));
@@ -215,8 +218,8 @@ impl Work<'_> {
         self.store(b, signature, place, &sums);
     }
 
-    /// Asks for what the program will read, while the sums are computed.
-    fn prefetch_operands(&self, b: &Builder, signature: &Signature<'_>, place: &Place) {
+    /// Prefetches the operands of the epilogue before the sums are computed.
+    fn prefetch_operands(&self, b: &Builder, signature: &Signature<'_>, place: &TilePosition) {
         for (access, &pointer) in self.accesses.iter().zip(&signature.buffers[3..]) {
             for row in 0..place.rows {
                 for column in 0..place.columns {
@@ -229,8 +232,8 @@ impl Work<'_> {
         }
     }
 
-    /// What is computed of the sums, and where it goes.
-    fn store(&self, b: &Builder, signature: &Signature<'_>, place: &Place, sums: &[V]) {
+    /// Emits the epilogue and stores the results.
+    fn store(&self, b: &Builder, signature: &Signature<'_>, place: &TilePosition, sums: &[V]) {
         let (target, lanes) = (self.target, self.target.lanes);
         let operands = &signature.buffers[3..3 + self.accesses.len()];
         let result = signature.buffers[3 + self.accesses.len()];
@@ -251,7 +254,7 @@ impl Work<'_> {
                             access.load(b, pointer, place.image, block, y, x)
                         })
                         .collect();
-                    let value = self.program.emit(b, sum, &values);
+                    let value = self.fused.emit(b, sum, &values);
                     let at = match self.tile.is_flat {
                         true => b.add(b.times(plane, target.plane()), b.times(x, lanes)),
                         false => target.at(b, plane, y, x),
@@ -263,29 +266,30 @@ impl Work<'_> {
     }
 }
 
-/// Code for `usual` sizes and, if the last one of `count` differs, for that too.
+/// Emits code for the size `usual` and, if the last of `count` sizes differs, a branch with code for `last`.
 fn either(b: &Builder, index: V, count: i64, usual: i64, last: i64, code: impl Fn(i64)) {
-    b.for_last(index, count, last != usual, |is_last| code(if is_last { last } else { usual }));
+    b.specialize_last(index, count, last != usual, |is_last| code(if is_last { last } else { usual }));
 }
 
-/// Asks for the next panel of weights while this one is computed with: each tile of a panel for its share.
+/// Prefetch of the next panel of weights during the current one. Each tile of a panel prefetches its share.
 struct Prefetch {
-    /// Where the tile's share begins.
+    /// Offset of the tile's share.
     from: V,
-    /// The panel that is computed with.
+    /// Offset of the current panel.
     panel: V,
-    /// Lines that each step of the innermost loop asks for, and elements of weights that it reads.
+    /// Cache lines that each iteration of the innermost loop prefetches.
     lines: i64,
+    /// Elements of weights that each iteration of the innermost loop reads.
     step: i64,
 }
 
 impl Prefetch {
-    /// Channels that the innermost loop has written out.
+    /// Unroll factor of the innermost loop, which is over channels.
     const UNROLL: i64 = 4;
 
-    fn new(b: &Builder, place: &Place, panel: V, elements: i64, tiles: i64, lanes: i64) -> Self {
+    fn new(b: &Builder, place: &TilePosition, panel: V, elements: i64, tiles: i64, lanes: i64) -> Self {
         let step = Self::UNROLL * place.vectors as i64 * lanes;
-        // A line of the cache has 16 elements.
+        // A cache line has 16 elements.
         let lines = (step / 16 + tiles - 1) / tiles;
         let share = elements / step * lines * 16;
         let from = b.add(b.plus(panel, elements), b.times(place.number, share));
@@ -301,8 +305,8 @@ impl Prefetch {
     }
 }
 
-/// Adds products over nested loops to the sums of a tile: an input element for each pixel (at `offsets`) times `vectors` of
-/// weights, which follow each other without a gap.
+/// Accumulates a tile over a nest of reduction loops: the outer product of one input element per pixel (at `offsets`) and `vectors`
+/// vectors of weights, which are contiguous in the order of the loops.
 #[allow(clippy::too_many_arguments)]
 fn accumulate(
     b: &Builder,
@@ -333,7 +337,7 @@ fn accumulate(
         return sums;
     };
     let weight_stride = inner.iter().map(|term| term.count).product::<i64>() * vectors as i64 * lanes;
-    let written_out = |input: V, weights: V, mut sums: Vec<V>, times: i64| {
+    let unrolled = |input: V, weights: V, mut sums: Vec<V>, times: i64| {
         for i in 0..times {
             let (input, weights) = (b.plus(input, i * stride), b.plus(weights, i * weight_stride));
             sums = accumulate(b, signature, offsets, vectors, inner, input, weights, sums, prefetch);
@@ -341,14 +345,14 @@ fn accumulate(
         sums
     };
     if unroll >= count {
-        return written_out(input, weights, sums, count);
+        return unrolled(input, weights, sums, count);
     }
-    b.for_with(b.index(0), b.index(count), unroll, &sums, |counter, sums| {
+    b.for_loop_carried(b.index(0), b.index(count), unroll, &sums, |counter, sums| {
         let input = b.add(input, b.times(counter, stride));
         let weights = b.add(weights, b.times(counter, weight_stride));
         if let Some(prefetch) = prefetch.filter(|_| inner.is_empty()) {
             prefetch.emit(b, signature.buffers[1], weights);
         }
-        written_out(input, weights, sums.to_vec(), unroll)
+        unrolled(input, weights, sums.to_vec(), unroll)
     })
 }

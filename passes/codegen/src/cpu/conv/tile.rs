@@ -1,32 +1,33 @@
-//! How many pixels and filters a convolution's innermost loop computes at once.
+//! Register tile of a convolution: selection of its size and of the loop order.
 
 use super::Geometry;
 
-/// Pixels by vectors of filters, and the order of tiles.
+/// Register tile of pixels by vectors of filters, and the loop order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Tile {
-    /// Vectors of filters: a panel of weights.
+    /// Vectors of filters, which form a panel of weights.
     pub(crate) vectors: usize,
     pub(crate) rows: i64,
     pub(crate) columns: i64,
-    /// Blocks of filters that there are.
+    /// Number of filter blocks.
     pub(crate) blocks: i64,
-    /// The image as the tile sees it: one row, where rows follow each other without a gap.
+    /// Rows and columns that are tiled; if `is_flat`, one row of all pixels.
     pub(crate) output: (i64, i64),
+    /// True if rows are contiguous in all buffers, so that the image is treated as one row.
     pub(crate) is_flat: bool,
-    /// Whether all tiles of a panel are computed before the next panel's.
-    pub(crate) panels_outside: bool,
+    /// True if the loop over panels is outside the loop over tiles of pixels.
+    pub(crate) panels_outermost: bool,
 }
 
-/// Weights that stay in the second cache while all of them are read for each tile.
+/// Bytes of weights that stay in the L2 cache while all of them are read for each tile.
 const SMALL_WEIGHTS: i64 = 300 * 1024;
-/// A panel of four vectors beyond this leaves no room for the next one in the second cache: narrower ones are better.
+/// Bytes of a panel of four vectors above which the next panel does not fit into the L2 cache as well: narrower panels are used.
 const LARGE_PANEL: i64 = 600 * 1024;
-/// Images of fewer pixels are computed with wider tiles of them.
+/// Pixels up to which tiles have more pixels and fewer vectors.
 const SMALL_IMAGE: i64 = 64;
 
 impl Tile {
-    /// The tile of a convolution; `has_gaps` says that rows of an image do not follow each other in some buffer.
+    /// Selects the tile of a convolution. `has_gaps` is true if rows of an image are not contiguous in some buffer.
     pub(crate) fn of(geometry: &Geometry, lanes: usize, registers: usize, is_planar: bool, has_gaps: bool) -> Self {
         let lanes = lanes as i64;
         let blocks = (geometry.filters + lanes - 1) / lanes;
@@ -41,7 +42,7 @@ impl Tile {
         if geometry.is_depthwise {
             let most = if registers >= 32 { 14 } else { 6 };
             let columns = balanced(output.1, most);
-            return Self { vectors: 1, rows: 1, columns, blocks, output, is_flat, panels_outside: true };
+            return Self { vectors: 1, rows: 1, columns, blocks, output, is_flat, panels_outermost: true };
         }
         let panel = geometry.channels * geometry.kernel.0 * geometry.kernel.1 * 4 * lanes * 4;
         let is_small = pixels <= SMALL_IMAGE || panel > LARGE_PANEL || is_planar;
@@ -54,33 +55,33 @@ impl Tile {
                 count if count >= 8 && geometry.groups == 1 => 4,
                 _ => 2,
             };
-            // With four vectors, a seventh pixel would leave no register for the weights.
+            // With four vectors, a seventh pixel would leave too few registers for the weights.
             (vectors, [14, 14, 14, 9, 6][vectors])
         } else {
             let vectors = if group_blocks == 1 { 1 } else { 2 };
             (vectors, [12, 12, 6][vectors])
         };
-        // Groups are whole panels.
+        // A panel must not span groups.
         let vectors = if geometry.groups > 1 && group_blocks % vectors as i64 != 0 { 1 } else { vectors };
         let columns = balanced(output.1, most);
         let rows = if columns == output.1 { (most / columns).clamp(1, output.0) } else { 1 };
-        let panels_outside = geometry.weight_bytes() > SMALL_WEIGHTS;
-        Self { vectors, rows, columns, blocks, output, is_flat, panels_outside }
+        let panels_outermost = geometry.weight_bytes() > SMALL_WEIGHTS;
+        Self { vectors, rows, columns, blocks, output, is_flat, panels_outermost }
     }
 
-    /// Panels, the last of which may have fewer vectors.
+    /// Returns the number of panels, the last of which may have fewer vectors.
     pub(crate) fn panels(&self) -> i64 {
         let vectors = self.vectors as i64;
         (self.blocks + vectors - 1) / vectors
     }
 
-    /// Tiles of an image: down, and across.
+    /// Returns the number of tiles of an image, vertically and horizontally.
     pub(crate) fn grid(&self) -> (i64, i64) {
         ((self.output.0 + self.rows - 1) / self.rows, (self.output.1 + self.columns - 1) / self.columns)
     }
 }
 
-/// The width of tiles of at most `most` pixels that leave the last one as little shorter as possible.
+/// Returns the tile width of at most `most` pixels for the minimal number of tiles of about equal width.
 fn balanced(width: i64, most: i64) -> i64 {
     let tiles = (width + most - 1) / most;
     (width + tiles - 1) / tiles

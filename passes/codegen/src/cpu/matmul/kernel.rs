@@ -1,20 +1,20 @@
-//! The loops of a product around a tile that stays in registers.
+//! Loop nest of a matrix multiplication around a register tile.
 
 use super::{Product, is_column};
 use crate::{
     emit::{Builder, Signature, V},
-    epilogue::Program,
+    epilogue::FusedEpilogue,
     graph::Id,
     lowering::Lowering,
 };
 use divi_onnx::DType;
 
-/// How an operand of the program lies beside the result.
+/// Broadcast of an operand of the epilogue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
-    /// Element by element.
+    /// None: the operand has the shape of the result.
     Same,
-    /// One row for all.
+    /// One row for all rows of the result.
     Row,
 }
 
@@ -28,40 +28,42 @@ impl Access {
     }
 }
 
-/// A product's kernel. Buffers: left, right, bias if there is one, operands of the program, result.
-pub(super) struct Work {
+/// Kernel of a matrix multiplication. Buffers: left, right, bias if there is one, operands of the epilogue, result.
+pub(super) struct MatMulKernel {
     product: Product,
-    /// Whether the right side is in panels, padded to whole vectors.
+    /// True if the right operand is packed into panels, padded to whole vectors.
     is_packed: bool,
     has_bias: bool,
-    /// A tile: rows by vectors of columns.
+    /// Rows of a tile.
     rows: i64,
+    /// Vectors of columns of a tile.
     pub(super) vectors: usize,
     lanes: i64,
-    panels_outside: bool,
+    /// True if the loop over panels is outside the loop over tiles of rows.
+    panels_outermost: bool,
 }
 
-/// Elements of a line of the cache.
+/// Elements of a cache line.
 const LINE: i64 = 16;
-/// Larger panels would be gone from the second cache before they are read.
+/// Bytes of a panel above which prefetched data is evicted from the L2 cache before it is read.
 const LARGE_PANEL: i64 = 1024 * 1024;
-/// A panel stays in the second cache if it is smaller.
+/// Bytes of the right operand up to which it stays in the L2 cache.
 const SMALL_WEIGHTS: i64 = 300 * 1024;
 
-impl Work {
+impl MatMulKernel {
     pub(super) fn new(product: Product, is_packed: bool, has_bias: bool, lanes: usize, registers: usize) -> Self {
         let lanes = lanes as i64;
         let all = (product.columns + lanes - 1) / lanes;
         let (most_rows, sums) = if registers >= 32 { (8, 24) } else { (6, 12) };
-        // Rows in tiles of about the same height.
+        // Tiles of about equal height.
         let tiles = (product.rows + most_rows - 1) / most_rows;
         let rows = (product.rows + tiles - 1) / tiles;
         let vectors = (sums / rows).clamp(1, 8).min(all);
-        let panels_outside = product.inner * product.columns * 4 > SMALL_WEIGHTS;
-        Self { product, is_packed, has_bias, rows, vectors: vectors as usize, lanes, panels_outside }
+        let panels_outermost = product.inner * product.columns * 4 > SMALL_WEIGHTS;
+        Self { product, is_packed, has_bias, rows, vectors: vectors as usize, lanes, panels_outermost }
     }
 
-    /// Vectors of columns.
+    /// Returns the number of vectors of columns.
     fn all_vectors(&self) -> i64 {
         (self.product.columns + self.lanes - 1) / self.lanes
     }
@@ -79,16 +81,17 @@ impl Work {
         self.product.batch * self.panels() * self.row_tiles()
     }
 
+    /// Returns the minimal number of tiles per thread.
     pub(super) fn grain(&self) -> i64 {
-        /// Multiplications that are worth a thread.
+        /// Minimal number of multiplications per thread.
         const WORK: i64 = 200_000;
         (WORK / (self.rows * self.vectors as i64 * self.lanes * self.product.inner).max(1)).max(1)
     }
 
-    pub(super) fn emit(&self, b: &Builder, signature: &Signature<'_>, program: &Program, accesses: &[Access]) {
+    pub(super) fn emit(&self, b: &Builder, signature: &Signature<'_>, fused: &FusedEpilogue, accesses: &[Access]) {
         let (panels, tiles) = (self.panels(), self.row_tiles());
         b.for_each(signature.begin, signature.end, 1, |number| {
-            let (batch, panel, tile) = if self.panels_outside {
+            let (batch, panel, tile) = if self.panels_outermost {
                 let (rest, tile) = b.div_rem(number, tiles);
                 let (batch, panel) = b.div_rem(rest, panels);
                 (batch, panel, tile)
@@ -101,19 +104,26 @@ impl Work {
             let last_vectors = self.all_vectors() - (panels - 1) * self.vectors as i64;
             let columns_left = self.product.columns % self.lanes;
             let is_last_special = last_vectors != self.vectors as i64 || columns_left != 0;
-            b.for_last(tile, tiles, last_rows != self.rows, |is_last| {
+            b.specialize_last(tile, tiles, last_rows != self.rows, |is_last| {
                 let rows = if is_last { last_rows } else { self.rows };
-                b.for_last(panel, panels, is_last_special, |is_last| {
+                b.specialize_last(panel, panels, is_last_special, |is_last| {
                     let vectors = if is_last { last_vectors } else { self.vectors as i64 };
                     let masked = if is_last { columns_left } else { 0 };
-                    let place = Place { batch, panel, tile, rows, vectors, masked };
-                    self.tile(b, signature, program, accesses, &place);
+                    let place = TilePosition { batch, panel, tile, rows, vectors, masked };
+                    self.tile(b, signature, fused, accesses, &place);
                 });
             });
         });
     }
 
-    fn tile(&self, b: &Builder, signature: &Signature<'_>, program: &Program, accesses: &[Access], place: &Place) {
+    fn tile(
+        &self,
+        b: &Builder,
+        signature: &Signature<'_>,
+        fused: &FusedEpilogue,
+        accesses: &[Access],
+        place: &TilePosition,
+    ) {
         let Product { inner, columns, .. } = self.product;
         let ty = b.vector();
         let (left, right) = (signature.buffers[0], signature.buffers[1]);
@@ -155,14 +165,14 @@ impl Work {
         };
         const UNROLL: i64 = 4;
         let whole = inner / UNROLL * UNROLL;
-        // Each tile of rows asks for its share of the next panel.
+        // Each tile of rows prefetches its share of the next panel.
         let is_read_again = self.row_tiles() > 1 && inner * weight_row * 4 <= LARGE_PANEL;
-        let next = (self.is_packed && self.panels_outside && is_read_again).then(|| {
+        let next = (self.is_packed && self.panels_outermost && is_read_again).then(|| {
             let lines = (UNROLL * weight_row / LINE + self.row_tiles() - 1) / self.row_tiles();
             let share = whole / UNROLL * lines * LINE;
             (b.add(b.plus(weights, inner * weight_row), b.times(place.tile, share)), lines)
         });
-        let mut sums = b.for_with(b.index(0), b.index(whole), UNROLL, &sums, |k, sums| {
+        let mut sums = b.for_loop_carried(b.index(0), b.index(whole), UNROLL, &sums, |k, sums| {
             let mut sums = sums.to_vec();
             if let Some((next, lines)) = next {
                 let (step, _) = b.div_rem(k, UNROLL);
@@ -199,7 +209,7 @@ impl Work {
                         Access::Row => load(pointer, b.plus(first_column, vector * self.lanes)),
                     })
                     .collect();
-                let value = program.emit(b, sums[(row * place.vectors + vector) as usize], &values);
+                let value = fused.emit(b, sums[(row * place.vectors + vector) as usize], &values);
                 match mask {
                     Some(mask) => b.store_masked(value, result[0], at, mask),
                     None if columns % self.lanes == 0 => b.store_aligned(value, result[0], at),
@@ -210,12 +220,13 @@ impl Work {
     }
 }
 
-/// A tile: where it is and how large, and the columns of its last vector, if that is not whole.
-struct Place {
+/// Position and size of a tile.
+struct TilePosition {
     batch: V,
     panel: V,
     tile: V,
     rows: i64,
     vectors: i64,
+    /// Columns of the last vector if it is partial, else 0.
     masked: i64,
 }

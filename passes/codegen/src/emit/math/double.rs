@@ -1,23 +1,25 @@
-//! Functions where there is no C library, by sums and products of `f64`: for `f32` that is as good as exact, and for `f64` good to
-//! a few units in the last place.
+//! Elementary functions in `f64` arithmetic for targets without a C library. Results are almost always correctly rounded for `f32`, and
+//! accurate to a few ulps for `f64`.
 
-use super::super::{Builder, V};
+use super::{
+    super::{Builder, V},
+    Math,
+};
 use std::f64::consts::{FRAC_2_PI, FRAC_PI_2, FRAC_PI_4, FRAC_PI_8, LN_2, LOG2_E, PI};
 
-/// π/2 in three parts, each with what the ones before it leave over.
+/// π/2 as the sum of three numbers, for argument reduction.
 const HALF_PI: [f64; 3] = [FRAC_PI_2, 6.123_233_995_736_766e-17, -1.497_384_904_859_169_8e-33];
-/// ln 2 in two parts; products of the first with exponents are exact.
+/// ln 2 as the sum of two numbers; products of the first with exponents are exact.
 const LN_2_PARTS: [f64; 2] = [0.693_147_180_369_123_8, 1.908_214_929_270_587_7e-10];
-/// Beyond this, the squares of numbers may be too large.
+/// Bound above which `asinh` and `acosh` use `log(2x)`, so that squares do not overflow.
 const LARGE: f64 = 1e9;
 
 impl Builder {
-    /// A function by the name that the `math` dialect has for it.
-    pub(super) fn double_math(&self, name: &str, operands: &[V]) -> V {
-        let ty = self.type_of(operands[0]);
+    /// Emits a function in `f64` arithmetic.
+    pub(super) fn double_math(&self, function: Math, x: V) -> V {
+        let ty = self.type_of(x);
         let wide = self.with_element(ty, self.f64());
-        let operands: Vec<V> = operands.iter().map(|&x| self.resize_float(x, wide)).collect();
-        self.resize_float(Double(self).function(name, &operands), ty)
+        self.resize_float(Double(self).function(function, self.resize_float(x, wide)), ty)
     }
 }
 
@@ -25,54 +27,52 @@ impl Builder {
 struct Double<'a>(&'a Builder);
 
 impl Double<'_> {
-    fn function(&self, name: &str, operands: &[V]) -> V {
-        let x = operands[0];
-        match name {
-            "exp" => self.exp(x),
-            "log" => self.log(x),
-            "log1p" => self.log1p(x),
-            "sin" => self.sin_cos(x)[0],
-            "cos" => self.sin_cos(x)[1],
-            "tan" => {
+    fn function(&self, function: Math, x: V) -> V {
+        match function {
+            Math::Exp => self.exp(x),
+            Math::Log => self.log(x),
+            Math::Log1p => self.log1p(x),
+            Math::Sin => self.sin_cos(x)[0],
+            Math::Cos => self.sin_cos(x)[1],
+            Math::Tan => {
                 let [sin, cos] = self.sin_cos(x);
                 self.div(sin, cos)
             }
-            "asin" => self.atan(self.div(x, self.0.sqrt(self.mul(self.sub(1.0, x), self.add(x, 1.0))))),
-            "acos" => self.mul(self.atan(self.0.sqrt(self.div(self.sub(1.0, x), self.add(x, 1.0)))), 2.0),
-            "atan" => self.atan(x),
-            "sinh" => self.sinh(x),
-            "cosh" => {
+            Math::Asin => self.atan(self.div(x, self.0.sqrt(self.mul(self.sub(1.0, x), self.add(x, 1.0))))),
+            Math::Acos => self.mul(self.atan(self.0.sqrt(self.div(self.sub(1.0, x), self.add(x, 1.0)))), 2.0),
+            Math::Atan => self.atan(x),
+            Math::Sinh => self.sinh(x),
+            Math::Cosh => {
                 let [large, small] = self.halves(x);
                 self.add(large, small)
             }
-            "tanh" => self.tanh(x),
-            "asinh" => self.asinh(x),
-            "acosh" => self.acosh(x),
-            "atanh" => {
+            Math::Tanh => self.tanh(x),
+            Math::Asinh => self.asinh(x),
+            Math::Acosh => self.acosh(x),
+            Math::Atanh => {
                 let size = self.0.abs(x);
                 let ratio = self.div(self.mul(size, 2.0), self.sub(1.0, size));
                 self.with_sign(self.mul(self.log1p(ratio), 0.5), x)
             }
-            "erf" => self.erf(x),
-            "round" => {
-                let whole = self.0.math("trunc", &[x]);
+            Math::Erf => self.erf(x),
+            Math::Round => {
+                let whole = self.0.trunc(x);
                 let is_far = self.0.less(self.number(0.499_999_999_999_999_94), self.0.abs(self.sub(x, whole)));
                 let away = self.add(whole, self.with_sign(self.number(1.0), x));
                 self.0.select(is_far, away, whole)
             }
-            _ => panic!("kernels call math.{name}, which has no code without the C library"),
         }
     }
 
     fn exp(&self, x: V) -> V {
         let b = self.0;
-        // Beyond these, the result is zero or infinite in any case.
+        // Beyond these bounds, the result is zero or infinite.
         let clamped = b.max_number(b.min_number(x, self.number(710.0)), self.number(-750.0));
         let n = b.round_even(self.mul(clamped, LOG2_E));
         let rest = b.fma(n, self.number(-LN_2_PARTS[0]), clamped);
         let rest = b.fma(n, self.number(-LN_2_PARTS[1]), rest);
         let y = self.series(rest, 14, |k| 1.0 / factorial(k));
-        // Two factors, since one alone cannot be as large as infinity's neighbours or as small as the smallest numbers.
+        // 2^n as two factors, since 2^n itself may overflow, or be subnormal.
         let n = b.float_to_int(n, b.int(64), false);
         let half = b.shift_right(n, b.integer(1, b.int(64)), false);
         let power = |n| b.bitcast(b.shift_left(b.plus(n, 1023), b.integer(52, b.int(64))), b.f64());
@@ -83,14 +83,14 @@ impl Double<'_> {
     fn log(&self, x: V) -> V {
         let b = self.0;
         let integer = |value| b.integer(value, b.int(64));
-        // Numbers below the normal ones are made normal.
+        // Scale subnormal numbers into the normal range.
         let is_small = b.less(x, self.number(f64::MIN_POSITIVE));
         let bits = b.bitcast(b.select(is_small, self.mul(x, (1_u64 << 54) as f64), x), b.int(64));
         let fraction_bits = b.or(b.and(bits, integer((1 << 52) - 1)), integer(0x3ff0_0000_0000_0000));
         let fraction = b.bitcast(fraction_bits, b.f64());
         let exponent = b.plus(b.shift_right(bits, integer(52), true), -1023);
         let exponent = b.select(is_small, b.plus(exponent, -54), exponent);
-        // A fraction around 1.
+        // Reduce the fraction to (sqrt(1/2), sqrt(2)].
         let is_high = b.less(self.number(std::f64::consts::SQRT_2), fraction);
         let fraction = b.select(is_high, self.mul(fraction, 0.5), fraction);
         let exponent = b.select(is_high, b.plus(exponent, 1), exponent);
@@ -104,19 +104,19 @@ impl Double<'_> {
         b.select(b.less(x, self.number(0.0)), self.number(f64::NAN), result)
     }
 
-    /// `log(1 + x)`: what is lost in the sum is added again.
+    /// Returns `log(1 + x)`, with compensation of the rounding error of the sum.
     fn log1p(&self, x: V) -> V {
         let b = self.0;
         let sum = self.add(x, 1.0);
         let lost = self.div(self.sub(self.sub(sum, 1.0), x), sum);
         let result = self.sub(self.log(sum), lost);
         let result = b.select(b.equal(sum, self.number(1.0)), x, result);
-        // Infinities lose nothing, nor do those that come from -1.
+        // For infinity and x <= -1, the compensation would yield NaN.
         let is_ordinary = b.and(b.less(x, self.number(f64::INFINITY)), b.less(self.number(-1.0), x));
         b.select(is_ordinary, result, self.log(sum))
     }
 
-    /// Sine and cosine. Numbers above 2^52 have no bits left that would tell them.
+    /// Returns sine and cosine. The argument reduction is inaccurate for |x| above 2^52, whose ulp is at least 1.
     fn sin_cos(&self, x: V) -> [V; 2] {
         let b = self.0;
         let n = b.round_even(self.mul(x, FRAC_2_PI));
@@ -125,7 +125,7 @@ impl Double<'_> {
         let square = self.mul(rest, rest);
         let sin = self.mul(rest, self.series(square, 9, |k| alternating(k) / factorial(2 * k + 1)));
         let cos = self.series(square, 10, |k| alternating(k) / factorial(2 * k));
-        // Which quarter of a circle it is.
+        // Quadrant, 0 to 3.
         let quarters = self.sub(n, self.mul(b.floor(self.mul(n, 0.25)), 4.0));
         let is_odd = b.equal(self.sub(quarters, self.mul(b.floor(self.mul(quarters, 0.5)), 2.0)), self.number(1.0));
         let is = |quarter: f64| b.equal(quarters, self.number(quarter));
@@ -143,17 +143,17 @@ impl Double<'_> {
         let size = b.abs(x);
         let is_large = b.less(self.number(1.0), size);
         let inner = b.select(is_large, self.div(self.number(1.0), size), size);
-        // From 0..1 to what is around 0.
+        // Reduce [0, 1] to [-tan(π/8), tan(π/8)] by atan(x) = π/4 + atan((x - 1) / (x + 1)).
         let is_high = b.less(self.number(FRAC_PI_8.tan()), inner);
-        let turned = self.div(self.sub(inner, 1.0), self.add(inner, 1.0));
-        let t = b.select(is_high, turned, inner);
+        let rotated = self.div(self.sub(inner, 1.0), self.add(inner, 1.0));
+        let t = b.select(is_high, rotated, inner);
         let angle = self.mul(t, self.series(self.mul(t, t), 21, |k| alternating(k) / f64::from(2 * k + 1)));
         let angle = b.select(is_high, self.add(angle, FRAC_PI_4), angle);
         let angle = b.select(is_large, self.sub(self.number(FRAC_PI_2), angle), angle);
         b.select(b.is_nan(x), x, self.with_sign(angle, x))
     }
 
-    /// Half of `exp(|x|)` and half of `exp(-|x|)`, which are finite if they can be.
+    /// Returns `exp(|x|) / 2` and `exp(-|x|) / 2` without intermediate overflow.
     fn halves(&self, x: V) -> [V; 2] {
         let root = self.exp(self.mul(self.0.abs(x), 0.5));
         let inverse = self.div(self.number(1.0), root);
@@ -194,16 +194,17 @@ impl Double<'_> {
         b.select(b.less(x, self.number(1.0)), self.number(f64::NAN), result)
     }
 
+    /// Returns `log(2x)`.
     fn log_of_double(&self, x: V) -> V {
         self.add(self.log(x), LN_2)
     }
 
-    /// Near 0 a sum, whose terms all have the same sign; further away a fraction of fractions.
+    /// Returns erf(x): near 0 by the series of erf(x) exp(x^2), whose terms have the same sign, else by the continued fraction of erfc.
     fn erf(&self, x: V) -> V {
         let b = self.0;
-        let (border, terms, levels) = (3.0, 48, 40);
+        let (limit, terms, levels) = (3.0, 48, 40);
         let size = b.abs(x);
-        // Beyond this, nothing is left to add to 1.
+        // Beyond this bound, the result rounds to 1.
         let size = b.min_number(size, self.number(6.5));
         let square = self.mul(size, size);
         let bell = self.exp(b.neg(square));
@@ -212,18 +213,18 @@ impl Double<'_> {
         let far =
             (1..=levels).rev().fold(size, |sum, k| self.add(size, self.div(self.number(f64::from(k) / 2.0), sum)));
         let far = self.sub(1.0, self.div(self.mul(bell, 1.0 / PI.sqrt()), far));
-        let result = b.select(b.less(size, self.number(border)), near, far);
+        let result = b.select(b.less(size, self.number(limit)), near, far);
         b.select(b.is_nan(x), x, self.with_sign(result, x))
     }
 
-    /// A sum of so many powers of `x`, from its zeroth on.
+    /// Evaluates a power series of `x`, truncated to the first `terms` terms.
     fn series(&self, x: V, terms: u32, coefficient: impl Fn(u32) -> f64) -> V {
         let coefficients: Vec<f64> = (0..terms).rev().map(coefficient).collect();
         self.0.polynomial(x, &coefficients)
     }
 
     fn with_sign(&self, size: V, x: V) -> V {
-        self.0.math("copysign", &[size, x])
+        self.0.copysign(size, x)
     }
 
     fn number(&self, value: f64) -> V {
@@ -247,7 +248,7 @@ impl Double<'_> {
     }
 }
 
-/// A value, or a number.
+/// An SSA value or a constant.
 trait Operand {
     fn of(self, double: &Double<'_>) -> V;
 }
@@ -268,7 +269,7 @@ fn factorial(n: u32) -> f64 {
     (1..=n).map(f64::from).product()
 }
 
-/// 1, -1, 1, …
+/// Returns `(-1)^k`.
 fn alternating(k: u32) -> f64 {
     if k.is_multiple_of(2) { 1.0 } else { -1.0 }
 }

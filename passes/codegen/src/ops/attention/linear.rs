@@ -1,4 +1,4 @@
-//! Linear attention: a state that each token writes to and reads from.
+//! Linear attention: a recurrent state that each token updates and reads.
 
 use super::Heads;
 use crate::{
@@ -20,7 +20,11 @@ pub(super) fn linear_attention(cx: &mut Lowering<'_>, node: &Node) -> Result<()>
         "gated" => (true, false),
         "delta" => (false, true),
         "gated_delta" => (true, true),
-        other => return unsupported(format!("there is no update rule '{other}'")),
+        other => {
+            return unsupported(format!(
+                "attribute 'update_rule' is '{other}', must be linear, gated, delta or gated_delta"
+            ));
+        }
     };
     let scale = match attributes.float("scale")? {
         Some(scale) if scale != 0.0 => f64::from(scale),
@@ -30,7 +34,7 @@ pub(super) fn linear_attention(cx: &mut Lowering<'_>, node: &Node) -> Result<()>
     let decay = node.optional(4).filter(|_| is_gated);
     let rate = node.optional(5).filter(|_| corrects);
     if decay.is_some() != is_gated || rate.is_some() != corrects {
-        return unsupported("this update rule needs operands that are missing");
+        return unsupported("operands that the update rule requires are missing");
     }
     let dtype = cx.dtype(query.id);
     let computed = accumulator(dtype);
@@ -67,7 +71,7 @@ pub(super) fn linear_attention(cx: &mut Lowering<'_>, node: &Node) -> Result<()>
                 let (key_row, value_row) = (at(&key, head), at(&value, head));
                 let token_number = b.add(b.times(batch, key.length), token);
                 if let Some(decay) = decay {
-                    // One number for a head, or for each of its rows.
+                    // One decay per head, or one per row of its state.
                     let is_by_row = decay_width != heads;
                     b.repeat(rows, |row| {
                         let within = if is_by_row { b.add(b.times(head, rows), row) } else { head };

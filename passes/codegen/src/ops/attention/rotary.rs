@@ -1,4 +1,4 @@
-//! Rotary positions: pairs of elements are turned by angles of their place.
+//! Rotary embedding: pairs of elements are rotated by angles that depend on their position.
 
 use super::Heads;
 use crate::{
@@ -18,7 +18,7 @@ pub(super) fn rotary_embedding(cx: &mut Lowering<'_>, node: &Node) -> Result<()>
         size => size,
     };
     let half = rotated / 2;
-    // Where the two elements of a pair are.
+    // Distance between pairs, and between the two elements of a pair.
     let (step, distance) = if attributes.flag("interleaved", false)? { (2, 1) } else { (1, half) };
     let dtype = cx.dtype(x.id);
     let position_dtype = positions.map(|id| cx.dtype(id));
@@ -44,10 +44,10 @@ pub(super) fn rotary_embedding(cx: &mut Lowering<'_>, node: &Node) -> Result<()>
                     let first = b.add(start, b.times(pair, step));
                     let second = b.plus(first, distance);
                     let (real, imaginary) = (b.load(x_buffer, dtype, first), b.load(x_buffer, dtype, second));
-                    let turned = b.sub(b.mul(cosine, real), b.mul(sine, imaginary));
-                    b.store(turned, y_buffer, dtype, first);
-                    let turned = b.add(b.mul(sine, real), b.mul(cosine, imaginary));
-                    b.store(turned, y_buffer, dtype, second);
+                    let rotated = b.sub(b.mul(cosine, real), b.mul(sine, imaginary));
+                    b.store(rotated, y_buffer, dtype, first);
+                    let rotated = b.add(b.mul(sine, real), b.mul(cosine, imaginary));
+                    b.store(rotated, y_buffer, dtype, second);
                 });
                 b.for_each(b.index(2 * half), b.index(x.size), 1, |i| {
                     let at = b.add(start, i);

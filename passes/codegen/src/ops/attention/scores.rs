@@ -1,4 +1,4 @@
-//! From products of queries and keys to probabilities: scale, cap, masks, softmax.
+//! Attention probabilities from products of queries and keys: scale, soft cap, masks, softmax.
 
 use super::Heads;
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
 };
 use divi_onnx::DType;
 
-/// What of the way to the probabilities the node hands out.
+/// Intermediate value that the node's optional result contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Scaled,
@@ -19,26 +19,30 @@ enum Stage {
     Probabilities,
 }
 
+/// Parameters of the computation of probabilities.
 pub(super) struct Scores {
+    /// Batch, heads, queries, keys.
     shape: [i64; 4],
     scale: f64,
+    /// Soft cap: scores become `cap * tanh(score / cap)`; none if 0.
     cap: f64,
     is_causal: bool,
-    /// How many keys on either side a query sees.
+    /// Number of visible keys before and after the position of a query; unlimited if `None`.
     window: [Option<i64>; 2],
-    /// Keys before the first of this call's.
+    /// Number of past keys, which precede the first query.
     past: i64,
     mask: Option<Mask>,
-    /// Whether keys behind the end of each sequence are padding.
+    /// True if an operand contains the length of each sequence; keys beyond it are padding.
     has_lengths: bool,
     stage: Stage,
 }
 
+/// Mask operand: booleans, or numbers that are added to the scores.
 struct Mask {
     dtype: DType,
-    /// Keys that it says something about: those behind are masked.
+    /// Number of keys that it covers; all later keys are masked.
     length: i64,
-    /// Steps on batch, heads and queries.
+    /// Strides of batch, heads and queries.
     steps: Vec<i64>,
 }
 
@@ -74,14 +78,14 @@ impl Scores {
         })
     }
 
-    /// Turns scores into probabilities, where they are.
+    /// Adds the call that computes probabilities from scores, in place.
     pub(super) fn lower(&self, cx: &mut Lowering<'_>, node: &Node, scores: Id) {
         let [batch, heads, queries, keys] = self.shape;
         let dtype = cx.dtype(scores);
         let reads: Vec<_> = node.optional(3).into_iter().chain(node.optional(6)).collect();
-        let handed_out = node.result(3);
-        let handed_dtype = handed_out.map(|id| cx.dtype(id));
-        let writes: Vec<_> = [scores].into_iter().chain(handed_out).collect();
+        let stage_result = node.result(3);
+        let stage_dtype = stage_result.map(|id| cx.dtype(id));
+        let writes: Vec<_> = [scores].into_iter().chain(stage_result).collect();
         cx.call(batch * heads * queries, grain(keys * 16), &reads, &writes, |b, kernel| {
             let scores = kernel.buffers[reads.len()];
             let ty = b.computed(dtype);
@@ -89,8 +93,8 @@ impl Scores {
             b.for_each(kernel.begin, kernel.end, 1, |row| {
                 let place = b.coordinates(row, &self.shape[..3]);
                 let origin = b.times(row, keys);
-                let hand_out = |stage: Stage, key: V, value: V| {
-                    if let (Some(dtype), true) = (handed_dtype, stage == self.stage) {
+                let store_stage = |stage: Stage, key: V, value: V| {
+                    if let (Some(dtype), true) = (stage_dtype, stage == self.stage) {
                         b.store(value, kernel.buffers[reads.len() + 1], dtype, b.add(origin, key));
                     }
                 };
@@ -99,30 +103,30 @@ impl Scores {
                     let key = at[0];
                     let value = b.load(scores, dtype, b.add(origin, key));
                     let value = b.mul(value, b.float(self.scale, ty));
-                    hand_out(Stage::Scaled, key, value);
+                    store_stage(Stage::Scaled, key, value);
                     let value = self.capped(b, value);
-                    hand_out(Stage::Capped, key, value);
+                    store_stage(Stage::Capped, key, value);
                     let value = self.masked(b, kernel.buffers, &place, key, value, &visible);
-                    hand_out(Stage::Masked, key, value);
+                    store_stage(Stage::Masked, key, value);
                     b.store(value, scores, dtype, b.add(origin, key));
                     vec![b.max(most[0], value, false)]
                 })[0];
-                // A query that sees nothing has probabilities of 0.
-                let is_blind = b.equal(most, lowest);
-                let base = b.select(is_blind, b.zero(ty), most);
+                // If all keys are masked, all probabilities are 0.
+                let is_masked = b.equal(most, lowest);
+                let base = b.select(is_masked, b.zero(ty), most);
                 let sum = b.fold_nest(&[keys], &[b.zero(ty)], |at, sum| {
                     let key = b.add(origin, at[0]);
                     let value = b.exp(b.sub(b.load(scores, dtype, key), base));
                     b.store(value, scores, dtype, key);
                     vec![b.accumulate(sum[0], value)]
                 })[0];
-                let factor = b.div(b.float(1.0, ty), b.select(is_blind, b.float(1.0, ty), sum), false);
+                let factor = b.div(b.float(1.0, ty), b.select(is_masked, b.float(1.0, ty), sum), false);
                 b.repeat(keys, |key| {
                     let at = b.add(origin, key);
                     let value = b.mul(b.load(scores, dtype, at), factor);
-                    // Scores below all numbers may have become the smallest numbers.
-                    let value = b.select(is_blind, b.zero(ty), value);
-                    hand_out(Stage::Probabilities, key, value);
+                    // The exponential of negative infinity may be a subnormal number instead of 0.
+                    let value = b.select(is_masked, b.zero(ty), value);
+                    store_stage(Stage::Probabilities, key, value);
                     b.store(value, scores, dtype, at);
                 });
             });
@@ -137,7 +141,7 @@ impl Scores {
         b.mul(b.tanh(b.div(value, cap, false)), cap)
     }
 
-    /// The first key that a query sees, and the one behind the last.
+    /// Returns the first key that is visible to a query, and one past the last; `None` if unlimited.
     fn visible(&self, b: &Builder, operands: &[V], place: &[V]) -> [Option<V>; 2] {
         let lengths = self.has_lengths.then(|| b.load(operands[operands.len() - 1], DType::I64, place[0]));
         let offset = match lengths {
@@ -161,7 +165,7 @@ impl Scores {
         let mut value = value;
         if let Some(mask) = &self.mask {
             let keys = self.shape[3];
-            // Behind the mask's end, its last element is read and does not matter.
+            // Keys beyond the mask read its last element; the value is discarded below.
             let at = if mask.length < keys { b.min(key, b.index(mask.length - 1), false) } else { key };
             let element = b.load(buffers[0], mask.dtype, b.add(b.offset(place, &mask.steps), at));
             value = match mask.dtype {
@@ -176,8 +180,8 @@ impl Scores {
             value = b.select(b.less(key, first), lowest, value);
         }
         if let Some(end) = visible[1] {
-            let is_behind = b.compare(Compare::GreaterOrEqual, key, end, false);
-            value = b.select(is_behind, lowest, value);
+            let is_beyond = b.compare(Compare::GreaterOrEqual, key, end, false);
+            value = b.select(is_beyond, lowest, value);
         }
         value
     }

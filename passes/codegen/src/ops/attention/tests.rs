@@ -1,10 +1,10 @@
 use crate::{
-    ops::case::{assert_close, run, try_run},
+    ops::test_operator::{assert_close, run, try_run},
     testing::floats,
 };
 use divi_onnx::{Attr, DType, Tensor};
 
-/// Scores of `ln 3` and 0 have probabilities of 3/4 and 1/4.
+/// Returns keys whose scores are `ln 3` and 0, so that the probabilities are 3/4 and 1/4.
 fn keys() -> Tensor {
     floats(&[1, 1, 2, 1], &[3f64.ln(), 0.0])
 }
@@ -14,7 +14,7 @@ fn values() -> Tensor {
 }
 
 #[test]
-fn queries_share_heads_and_see_what_they_may() {
+fn grouped_queries_and_masks() {
     // Two query heads, two queries each.
     let query = floats(&[1, 2, 2, 1], &[1.0, 1.0, 0.0, 1.0]);
     let (key, value) = (keys(), values());
@@ -25,7 +25,7 @@ fn queries_share_heads_and_see_what_they_may() {
     assert_close(&run(&inputs, &[]), &[5.0, 5.0, 6.0, 5.0]);
     assert_close(&run(&inputs, &[("is_causal", Attr::Int(1))]), &[4.0, 5.0, 4.0, 5.0]);
     assert_close(&run(&inputs, &[("left_window_size", Attr::Int(0))]), &[5.0, 8.0, 6.0, 8.0]);
-    // A query that sees nothing has 0, and what a mask is too short for is not seen.
+    // A query without visible keys yields 0. Keys beyond the end of a mask are not visible.
     let mask = Tensor::from_ints(DType::Bool, vec![2, 1], &[0, 1]).unwrap();
     assert_close(&run(&[&inputs[..], &[mask]].concat(), &[]), &[0.0, 4.0, 0.0, 4.0]);
     let bias = floats(&[2, 1, 2], &[0.0, 3f64.ln(), 0.0, 0.0]);
@@ -33,7 +33,7 @@ fn queries_share_heads_and_see_what_they_may() {
 }
 
 #[test]
-fn the_past_is_remembered() {
+fn past_keys_and_values_are_concatenated() {
     // Three axes: one token with two heads of one element.
     let (query, key, value) =
         (floats(&[1, 1, 2], &[1.0, 1.0]), floats(&[1, 1, 2], &[0.0, 0.0]), floats(&[1, 1, 2], &[8.0, 80.0]));
@@ -60,7 +60,7 @@ fn the_past_is_remembered() {
 }
 
 #[test]
-fn padding_of_a_cache_is_not_seen() {
+fn padding_of_a_cache_is_masked() {
     let query = floats(&[1, 1, 1, 1], &[1.0]);
     let (key, value) = (keys(), values());
     let length = Tensor::from_ints(DType::I64, vec![1], &[1]).unwrap();
@@ -70,7 +70,7 @@ fn padding_of_a_cache_is_not_seen() {
 }
 
 #[test]
-fn pairs_are_turned() {
+fn pairs_are_rotated() {
     let x = floats(&[1, 1, 1, 5], &[1.0, 2.0, 3.0, 4.0, 9.0]);
     let (cosines, sines) = (floats(&[2, 2], &[9.0, 9.0, 0.0, 1.0]), floats(&[2, 2], &[9.0, 9.0, 1.0, 0.0]));
     let position = Tensor::from_ints(DType::I64, vec![1, 1], &[1]).unwrap();
@@ -83,7 +83,7 @@ fn pairs_are_turned() {
 }
 
 #[test]
-fn caches_are_written_around_their_end() {
+fn writes_into_circular_caches_wrap_around() {
     let past = floats(&[2, 3, 1], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
     let update = floats(&[2, 2, 1], &[10.0, 20.0, 30.0, 40.0]);
     let indices = Tensor::from_ints(DType::I64, vec![2], &[2, 0]).unwrap();
@@ -107,7 +107,7 @@ fn states_are_decayed_and_corrected() {
     let results = [(DType::F32, &[1, 2, 1][..]), (DType::F32, &[1, 1, 1, 1])];
     let inputs = [&query, &key, &value, &state, &decay, &rate].map(Some);
     let y = try_run("LinearAttention", &inputs, &heads, &results).unwrap();
-    // 8 / 2 = 4, which the first value is; then 4 + 0.5 * 0.5 * (6 - 2) = 5.
+    // The decayed state 8 / 2 = 4 equals the first value; then 4 + 0.5 * 0.5 * (6 - 2) = 5.
     assert_close(&y[0], &[4.0, 10.0]);
     assert_close(&y[1], &[5.0]);
 }

@@ -1,4 +1,4 @@
-//! Convolutions whose windows take their elements from anywhere: first the elements are sampled, then multiplied.
+//! Deformable convolutions: samples the elements of the windows by interpolation, then contracts them with the weights.
 
 use crate::{
     emit::{Builder, V},
@@ -6,9 +6,9 @@ use crate::{
     graph::{Id, Node, strides},
     lowering::Lowering,
     ops::{
-        blocks::{Factor, accumulator, contract, grain, view},
+        blocks::{ContractionOperand, accumulator, contract, grain, view},
         elementwise::map,
-        window::{Axis, is_below, sliding},
+        window::{Axis, is_in_range, sliding},
     },
 };
 
@@ -30,8 +30,12 @@ pub(super) fn deform_conv(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let sample_steps = strides(&[batch, groups, depth, taps, positions]);
     let weight_steps = strides(&[groups, features, depth, taps]);
     let factors = [
-        Factor { id: w, steps: vec![0, weight_steps[0], weight_steps[1], 0], depth_steps: weight_steps[2..].to_vec() },
-        Factor {
+        ContractionOperand {
+            id: w,
+            steps: vec![0, weight_steps[0], weight_steps[1], 0],
+            depth_steps: weight_steps[2..].to_vec(),
+        },
+        ContractionOperand {
             id: samples,
             steps: vec![sample_steps[0], sample_steps[1], 0, 1],
             depth_steps: sample_steps[2..4].to_vec(),
@@ -47,7 +51,7 @@ pub(super) fn deform_conv(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     Ok(())
 }
 
-/// Takes the element of each channel, for each element of the window and each position of it.
+/// Samples the image for each channel, element of the window and position of the window.
 fn sample(cx: &mut Lowering<'_>, node: &Node, axes: &[Axis], samples: Id) -> Result<()> {
     let (x, offset, mask) = (node.input(0)?, node.input(2)?, node.optional(4));
     let rank = axes.len() as i64;
@@ -92,7 +96,7 @@ fn sample(cx: &mut Lowering<'_>, node: &Node, axes: &[Axis], samples: Id) -> Res
     Ok(())
 }
 
-/// Between the neighbours of a place: those outside of the image are 0.
+/// Interpolates linearly between the neighbors of a place; neighbors outside the image are 0.
 fn interpolate(b: &Builder, axes: &[Axis], steps: &[i64], place: &[V], image: &dyn Fn(V) -> V) -> V {
     let ty = b.type_of(place[0]);
     let one = b.float(1.0, ty);
@@ -102,7 +106,7 @@ fn interpolate(b: &Builder, axes: &[Axis], steps: &[i64], place: &[V], image: &d
         .iter()
         .zip(axes)
         .map(|(&floor, axis)| {
-            // What is far outside is outside, and fits into an integer.
+            // Clamp places far outside, so that they fit into an integer and remain outside.
             let far = b.float((axis.image + 2) as f64, ty);
             let near = b.max(b.min(floor, far, false), b.float(-2.0, ty), false);
             b.float_to_int(b.select(b.is_nan(near), far, near), b.i64(), false)
@@ -114,11 +118,11 @@ fn interpolate(b: &Builder, axes: &[Axis], steps: &[i64], place: &[V], image: &d
             let is_high = corner >> i & 1 == 1;
             let at = b.plus(lows[i], i64::from(is_high));
             weight = b.mul(weight, if is_high { parts[i] } else { b.sub(one, parts[i]) });
-            inside = b.and(inside, is_below(b, at, axis.image));
+            inside = b.and(inside, is_in_range(b, at, axis.image));
             offset = b.add(offset, b.times(at, steps[i]));
         }
         let safe = b.select(inside, offset, b.index(0));
         b.select(inside, b.mul(weight, image(safe)), b.zero(ty))
     };
-    (0..1 << axes.len()).map(corner).reduce(|sum, term| b.add(sum, term)).expect("places have neighbours")
+    (0..1 << axes.len()).map(corner).reduce(|sum, term| b.add(sum, term)).expect("places have neighbors")
 }

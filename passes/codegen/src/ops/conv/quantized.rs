@@ -1,4 +1,4 @@
-//! Convolutions of integers with zero points.
+//! Convolutions of quantized integers.
 
 use super::convolve;
 use crate::{
@@ -13,11 +13,11 @@ use crate::{
 };
 use divi_onnx::DType;
 
-/// Integers as `int32`, less their zero point.
+/// Returns quantized integers minus their zero point, as `int32`.
 pub(in crate::ops) fn centered(cx: &mut Lowering<'_>, values: Id, zero_point: Option<Id>) -> Result<Id> {
     let dtype = cx.dtype(values);
     if !dtype.is_int() || dtype.bits() > 32 {
-        return unsupported(format!("there is no code for sums of quantized {dtype}: use int8 or uint8"));
+        return unsupported(format!("quantized operands of type {dtype} are not supported; use int8 or uint8"));
     }
     let shape = cx.shape(values).to_vec();
     let centered = cx.temporary(DType::I32, &shape);
@@ -33,7 +33,7 @@ pub(in crate::ops) fn centered(cx: &mut Lowering<'_>, values: Id, zero_point: Op
     Ok(centered)
 }
 
-/// A scalar, or a vector with an element for each place on the first of several axes, so that it broadcasts there.
+/// Returns a view of a scalar or vector that broadcasts along the first axis of a tensor.
 fn along_first(cx: &mut Lowering<'_>, id: Id, rank: usize) -> Id {
     let mut shape = vec![1; rank];
     shape[0] = cx.count(id);
@@ -60,13 +60,13 @@ pub(super) fn qlinear_conv(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let w = centered(cx, w, Some(w_zero_point))?;
     let sums = cx.temporary(DType::I32, &shape);
     convolve(cx, node, x, w, node.optional(8), sums)?;
-    // The scale of a feature is along the second axis of the result.
+    // Scales of filters broadcast along the second axis of the result.
     let w_scale = along_first(cx, w_scale, shape.len() - 1);
     let scalars = [x_scale, y_scale, y_zero_point].map(|id| view(cx, id, &[]));
     requantize(cx, sums, [scalars[0], w_scale, scalars[1], scalars[2]], y)
 }
 
-/// Sums of products as quantized numbers; scales and zero point are broadcast to them.
+/// Quantizes sums of products. Scales and zero point are broadcast to the sums.
 pub(in crate::ops) fn requantize(
     cx: &mut Lowering<'_>,
     sums: Id,
@@ -75,7 +75,7 @@ pub(in crate::ops) fn requantize(
 ) -> Result<()> {
     let dtype = cx.dtype(y);
     if !dtype.is_int() {
-        return unsupported(format!("there is no code for sums as quantized {dtype}: use int8 or uint8"));
+        return unsupported(format!("quantized results of type {dtype} are not supported; use int8 or uint8"));
     }
     let scales = cx.dtype(scale);
     map(cx, &[sums, a_scale, b_scale, scale, zero_point], y, |b, values| {

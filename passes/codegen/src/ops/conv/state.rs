@@ -1,4 +1,4 @@
-//! A causal convolution of each channel by itself, which carries the end of the sequence along.
+//! Causal depthwise convolution of a sequence, with the end of the previous sequence as state.
 
 use crate::{
     error::{Result, unsupported},
@@ -10,11 +10,11 @@ use crate::{
 pub(super) fn causal_conv_with_state(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let (x, w, y) = (node.input(0)?, node.input(1)?, node.output()?);
     let (input, size) = (cx.shape(x).to_vec(), cx.shape(w)[2]);
-    let &[batch, channels, length] = &input[..] else { return unsupported("needs a batch of sequences by channels") };
+    let &[batch, channels, length] = &input[..] else { return unsupported("the operand must have rank 3") };
     let is_swish = match node.attributes().str_or("activation", "none")? {
         "none" => false,
         "silu" | "swish" => true,
-        other => return unsupported(format!("there is no code for the activation '{other}'")),
+        other => return unsupported(format!("attribute 'activation' is '{other}', must be none, silu or swish")),
     };
     let (bias, state) = (node.optional(2), node.optional(3));
     let dtype = cx.dtype(x);
@@ -29,7 +29,7 @@ pub(super) fn causal_conv_with_state(cx: &mut Lowering<'_>, node: &Node) -> Resu
         b.for_each(kernel.begin, kernel.end, 1, |row| {
             let channel = b.div_rem(row, channels).1;
             let (x_row, w_row, state_row) = (b.times(row, length), b.times(channel, size), b.times(row, past));
-            // An element of the sequence with the state in front of it.
+            // Element of the concatenation of state and sequence.
             let element = |place| {
                 let is_past = b.less(place, b.index(past));
                 let before = || match state {

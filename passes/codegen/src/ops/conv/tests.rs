@@ -1,11 +1,11 @@
-use crate::{graph::Graph, ops::case::run, testing::floats};
+use crate::{graph::Graph, ops::test_operator::run, testing::floats};
 use divi_onnx::{Attr, DType, Tensor};
 
 fn ramp(count: i64) -> Vec<f64> {
     (0..count).map(|i| f64::from((i * 7 % 11) as i32) - 5.0).collect()
 }
 
-/// The sum that a convolution with two spatial axes is, for numbers that are exact.
+/// Reference implementation of a 2D convolution, for numbers without rounding errors.
 struct Naive {
     x: [i64; 4],
     w: [i64; 4],
@@ -67,7 +67,7 @@ fn groups_strides_dilations_and_pads() {
 }
 
 #[test]
-fn rows_longer_than_the_stack_has_room_for() {
+fn rows_longer_than_a_chunk() {
     let x: Vec<f64> = ramp(2500);
     let inputs = [floats(&[1, 1, 2500], &x), floats(&[1, 1, 3], &[1.0, 10.0, 100.0])];
     let y = run("Conv", &inputs, &[("auto_pad", Attr::Str("SAME_LOWER".into()))], DType::F32, &[1, 1, 2500]);
@@ -77,7 +77,7 @@ fn rows_longer_than_the_stack_has_room_for() {
 }
 
 #[test]
-fn short_floats_are_summed_as_long_ones() {
+fn half_precision_is_accumulated_in_single_precision() {
     let x = Tensor::from_floats(DType::F16, vec![1, 3, 1], &[2048.0, 1.0, 1.0]).unwrap();
     let w = Tensor::from_floats(DType::F16, vec![1, 3, 1], &[1.0; 3]).unwrap();
     assert_eq!(run("Conv", &[x, w], &[], DType::F16, &[1, 1, 1]).floats().unwrap(), [2050.0]);
@@ -91,9 +91,9 @@ fn transposed_convolutions_spread() {
     let y = run("ConvTranspose", &inputs, &strided, DType::F32, &[1, 2, 6]);
     let expected = [1.5, 10.5, 2.5, 20.5, 3.5, 30.5, 5.0, 7.0, 10.0, 14.0, 15.0, 21.0];
     assert_eq!(y.floats().unwrap(), expected);
-    // A given size of 4 cuts off one element on either side.
-    let cut = [("strides", Attr::Ints(vec![2])), ("output_shape", Attr::Ints(vec![4]))];
-    let y = run("ConvTranspose", &inputs, &cut, DType::F32, &[1, 2, 4]);
+    // An output size of 4 crops one element on either side.
+    let cropped = [("strides", Attr::Ints(vec![2])), ("output_shape", Attr::Ints(vec![4]))];
+    let y = run("ConvTranspose", &inputs, &cropped, DType::F32, &[1, 2, 4]);
     assert_eq!(y.floats().unwrap(), [10.5, 2.5, 20.5, 3.5, 7.0, 10.0, 14.0, 15.0]);
 }
 
@@ -124,12 +124,12 @@ fn deformed_windows_sample_between_elements() {
     let offset = floats(&[1, 2, 2, 3], &offsets);
     let bias = floats(&[1], &[1.0]);
     let y = run("DeformConv", &[x, w, offset, bias], &[], DType::F32, &[1, 1, 2, 3]);
-    // Half a row down, a quarter of a column right, and half way out of the image.
+    // Half a row down, a quarter of a column to the right, and halfway outside the image.
     assert_eq!(y.floats().unwrap(), [7.0, 5.5, 7.0, 11.0, 13.0, 8.0]);
 }
 
 #[test]
-fn causal_convolutions_carry_their_end_along() {
+fn causal_convolutions_have_a_state() {
     let mut graph = Graph::default();
     let x = graph.input(DType::F32, &[1, 1, 3]);
     let w = graph.input(DType::F32, &[1, 1, 3]);

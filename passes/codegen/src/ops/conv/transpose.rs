@@ -1,4 +1,4 @@
-//! Transposed convolutions: each result gathers the elements whose windows it lies in.
+//! Transposed convolutions: each result gathers the elements whose windows contain it.
 
 use crate::{
     error::{Result, unsupported},
@@ -6,11 +6,11 @@ use crate::{
     lowering::Lowering,
     ops::{
         blocks::{accumulator, grain},
-        window::{divide_up, is_below, spreading},
+        window::{divide_up, is_in_range, transposed},
     },
 };
 
-/// Results of a row whose sums are computed together, on the stack.
+/// Elements of a row of the result whose sums are accumulated together, on the stack.
 const CHUNK: i64 = 1024;
 
 pub(super) fn conv_transpose(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
@@ -19,8 +19,8 @@ pub(super) fn conv_transpose(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     if input.len() < 3 || weights.len() != input.len() {
         return unsupported("convolutions need a batch, channels and at least one spatial axis");
     }
-    // The result is the image, the operand has what is at each position of the window.
-    let axes = spreading(node, &result[2..], &input[2..], &weights[2..])?;
+    // The result is the image that the window slides over; the operand has one element per position of the window.
+    let axes = transposed(node, &result[2..], &input[2..], &weights[2..])?;
     let (inner, outer) = axes.split_last().expect("there is a spatial axis");
     let groups = node.attributes().int_or("group", 1)?;
     let (depth, features) = (input[1] / groups, weights[1]);
@@ -39,7 +39,7 @@ pub(super) fn conv_transpose(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     cx.call(row_shape.iter().product(), grain(work), &reads, &[y], |b, kernel| {
         let (x, w, y) = (kernel.buffers[0], kernel.buffers[1], kernel.buffers[reads.len()]);
         let ty = b.computed(sum);
-        let scratch = b.scratch(length.clamp(1, CHUNK), ty);
+        let scratch = b.alloca(length.clamp(1, CHUNK), ty);
         b.for_each(kernel.begin, kernel.end, 1, |row| {
             let place = b.coordinates(row, &row_shape);
             let (group, feature) = b.div_rem(place[1], features);
@@ -53,21 +53,21 @@ pub(super) fn conv_transpose(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
                         let mut offset = b.offset(&[place[0], channel], &x_steps);
                         let mut is_hit = b.integer(1, b.i1());
                         for (i, axis) in outer.iter().enumerate() {
-                            // The position whose window has this element here, if there is one.
+                            // Position of the window that has this element at this place, if there is one.
                             let distance = b.plus(b.sub(place[2 + i], b.times(element[i], axis.dilation)), axis.before);
                             let stride = b.index(axis.stride);
                             let position = b.div(distance, stride, false);
                             let is_whole = b.equal(b.mul(position, stride), distance);
-                            is_hit = b.and(is_hit, b.and(is_whole, is_below(b, position, axis.positions)));
+                            is_hit = b.and(is_hit, b.and(is_whole, is_in_range(b, position, axis.positions)));
                             offset = b.add(offset, b.times(position, x_steps[2 + i]));
                         }
-                        b.when(is_hit, || {
+                        b.if_then(is_hit, || {
                             b.repeat(inner.kernel, |last_element| {
                                 let mut at = vec![channel, feature];
                                 at.extend(element);
                                 at.push(last_element);
                                 let weight = b.load(w, dtype, b.offset(&at, &w_steps));
-                                // Position 0's place, from which on positions are a stride apart.
+                                // Place of the element at position 0 of the window; positions are a stride apart.
                                 let shift = b.plus(b.times(last_element, inner.dilation), -inner.before);
                                 let limit = |place| {
                                     let position = divide_up(b, b.sub(place, shift), inner.stride);

@@ -1,8 +1,8 @@
-//! Functions that neurons apply to what they sum up.
+//! Activation functions, Dropout and Clip's clamp.
 
 use super::{Lower, convert, is_unsigned, unary::unary};
 use crate::{
-    emit::{Builder, Compare, V},
+    emit::{Builder, Compare, Math, V},
     error::{Result, unsupported},
     graph::Node,
     lowering::Lowering,
@@ -66,7 +66,7 @@ fn times(b: &Builder, factor: f64, x: V) -> V {
     b.mul(b.float(factor, b.type_of(x)), x)
 }
 
-/// What is computed for negative numbers; all others, and what is no number, stay as they are.
+/// Applies a function to negative numbers; all others, and NaN, are unchanged.
 fn below_zero(b: &Builder, x: V, compute: impl FnOnce(&Builder, V) -> V) -> V {
     let is_negative = b.less(x, b.zero(b.type_of(x)));
     b.select(is_negative, compute(b, x), x)
@@ -76,7 +76,7 @@ fn exp_minus_one(b: &Builder, x: V) -> V {
     b.sub(b.exp(x), b.float(1.0, b.type_of(x)))
 }
 
-/// `alpha * x + beta` between 0 and 1.
+/// Returns `alpha * x + beta`, clamped to [0, 1].
 fn ramp(b: &Builder, x: V, alpha: f64, beta: f64) -> V {
     let ty = b.type_of(x);
     let line = b.add(times(b, alpha, x), b.float(beta, ty));
@@ -110,17 +110,17 @@ fn gelu(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     })
 }
 
-/// `log(1 + exp(x))`, of which large numbers do not make infinity.
+/// Returns `log(1 + exp(x))` without intermediate overflow.
 fn softplus(b: &Builder, x: V) -> V {
     let ty = b.type_of(x);
     let positive = below_zero(b, x, |b, _| b.zero(ty));
-    b.add(positive, b.math("log1p", &[b.exp(b.neg(b.abs(x)))]))
+    b.add(positive, b.math(Math::Log1p, b.exp(b.neg(b.abs(x)))))
 }
 
-/// `x * tanh(log(1 + exp(x)))`, where with `e = exp(x)` the factor is `e (e + 2) / (e (e + 2) + 2)`.
+/// Returns `x * tanh(log(1 + exp(x)))`. With `e = exp(x)`, the factor is `e (e + 2) / (e (e + 2) + 2)`.
 fn mish(b: &Builder, x: V) -> V {
     let ty = b.type_of(x);
-    // Beyond this the factor is 1, and its terms would be infinite.
+    // Beyond this limit the factor is 1, and its terms could overflow.
     let limit = b.float(40.0, ty);
     let e = b.exp(b.select(b.less(limit, x), limit, x));
     let two = b.float(2.0, ty);
@@ -128,7 +128,7 @@ fn mish(b: &Builder, x: V) -> V {
     b.mul(x, b.div(term, b.add(term, two), false))
 }
 
-/// Integers are computed with as `double`.
+/// Lowers Shrink; integers are computed as `double`.
 fn shrink(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let (bias, limit) = (attribute(node, "bias", 0.0)?, attribute(node, "lambd", 0.5)?);
     unary(cx, node, |b, dtype, x| {
@@ -142,7 +142,7 @@ fn shrink(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     })
 }
 
-/// Drops nothing: models are not trained here.
+/// Lowers Dropout in inference mode, where it is the identity.
 fn dropout(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let flag = |index: usize, is_off: &dyn Fn(&divi_onnx::Tensor) -> bool| match node.optional(index) {
         Some(id) => cx.tensor(id).is_some_and(is_off),
@@ -151,7 +151,9 @@ fn dropout(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let is_inference = flag(2, &|mode| mode.ints().is_some_and(|mode| mode == [0]));
     let drops_nothing = flag(1, &|ratio| ratio.floats().is_some_and(|ratio| ratio == [0.0]));
     if !is_inference && !drops_nothing {
-        return unsupported("draws random numbers while training: set 'training_mode' to a constant false");
+        return unsupported(
+            "random numbers in training mode are not supported; set 'training_mode' to a constant false",
+        );
     }
     let input = node.input(0)?;
     if let Some(mask) = node.result(1) {
@@ -163,7 +165,7 @@ fn dropout(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     Ok(())
 }
 
-/// Not below and not above; the upper bound counts where they contradict each other.
+/// Clamps a number; the upper bound takes precedence if the bounds contradict each other.
 pub(super) fn clamp(b: &Builder, dtype: DType, x: V, low: Option<V>, high: Option<V>) -> V {
     let unsigned = is_unsigned(dtype);
     let x = low.map_or(x, |low| b.select(b.compare(Compare::Less, x, low, unsigned), low, x));

@@ -1,4 +1,4 @@
-//! Functions of two elements.
+//! Binary element-wise operators.
 
 use super::{Lower, check_numbers, convert, is_unsigned, map};
 use crate::{
@@ -37,7 +37,7 @@ pub(super) fn find(op: Op) -> Option<Lower> {
     })
 }
 
-/// Two operands, broadcast against each other.
+/// Lowers a function of two operands that are broadcast against each other.
 fn binary(cx: &mut Lowering<'_>, node: &Node, compute: impl FnOnce(&Builder, DType, V, V) -> V) -> Result<()> {
     check_numbers(cx, node)?;
     let operands = [node.input(0)?, node.input(1)?];
@@ -66,15 +66,15 @@ fn may_be_zero(cx: &Lowering<'_>, divisor: Id) -> bool {
     cx.ints(divisor).is_none_or(|values| values.contains(&0))
 }
 
-/// A divisor by which machines can divide every integer: 1 instead of 0, which is an error, and instead of -1, by which
-/// the smallest integer has no quotient.
+/// Replaces divisors for which integer division is undefined by 1: 0, which makes the kernel fail, and -1, for which the quotient of the
+/// smallest integer overflows. Also returns the condition that the divisor is -1, for signed types.
 fn guarded(b: &Builder, dtype: DType, divisor: V, may_be_zero: bool) -> (V, Option<V>) {
     let ty = b.type_of(divisor);
     let one = b.integer(1, ty);
     let mut by = divisor;
     if may_be_zero {
         let is_zero = b.equal(divisor, b.zero(ty));
-        b.fail_when(is_zero, Status::DivisionByZero);
+        b.fail_if(is_zero, Status::DivisionByZero);
         by = b.select(is_zero, one, by);
     }
     if is_unsigned(dtype) {
@@ -84,7 +84,7 @@ fn guarded(b: &Builder, dtype: DType, divisor: V, may_be_zero: bool) -> (V, Opti
     (b.select(is_minus_one, one, by), Some(is_minus_one))
 }
 
-/// The sign is the dividend's under `fmod`, otherwise the divisor's.
+/// Lowers Mod. The result has the sign of the dividend under `fmod`, otherwise that of the divisor.
 fn modulo(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let has_sign_of_dividend = node.attributes().flag("fmod", false)?;
     let may_be_zero = may_be_zero(cx, node.input(1)?);
@@ -110,7 +110,7 @@ fn bit_shift(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     binary(cx, node, |b, dtype, x, by| {
         let ty = b.type_of(x);
         let (unsigned, last) = (is_unsigned(dtype), b.integer(dtype.bits() as i64 - 1, ty));
-        // Machines take the distance modulo the width; negative ones count as far.
+        // Shifts by the width or more are undefined in LLVM. Negative distances are large as unsigned numbers.
         let is_too_far = b.compare(Compare::Greater, by, last, true);
         if is_left {
             return b.select(is_too_far, b.zero(ty), b.shift_left(x, by));
@@ -135,9 +135,9 @@ fn pow(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
             let square = b.mul_rounded(values[0], values[0]);
             if power == 2.0 { square } else { b.mul_rounded(square, values[0]) }
         }),
-        // A constant in the code, so that the compiler can make something better of it.
+        // The exponent is a constant in the code, so that LLVM can simplify the call.
         Some(power) if from.is_float() => {
-            map(cx, &[base], output, |b, values| b.math("powf", &[values[0], b.float(power, b.type_of(values[0]))]))
+            map(cx, &[base], output, |b, values| b.powf(values[0], b.float(power, b.type_of(values[0]))))
         }
         _ => map(cx, &[base, exponent], output, |b, values| power(b, values[0], from, values[1], by)),
     }
@@ -149,16 +149,16 @@ fn power(b: &Builder, base: V, from: DType, exponent: V, by: DType) -> V {
         return integer_power(b, base, convert(b, exponent, by, DType::I64));
     }
     let wide = if from.is_float() && from != DType::F64 && by != DType::F64 { DType::F32 } else { DType::F64 };
-    let result = b.math("powf", &[convert(b, base, from, wide), convert(b, exponent, by, wide)]);
+    let result = b.powf(convert(b, base, from, wide), convert(b, exponent, by, wide));
     convert(b, result, wide, from)
 }
 
-/// By squaring; what is below 1 is 0, as in a division.
+/// Returns an integer power by repeated squaring; results between -1 and 1 are truncated to 0.
 fn integer_power(b: &Builder, base: V, exponent: V) -> V {
     let ty = b.type_of(base);
     let (zero, one) = (b.zero(ty), b.integer(1, ty));
     let is_odd = |exponent| b.resize(exponent, b.i1(), true);
-    let state = b.while_with(
+    let state = b.while_loop(
         &[one, base, exponent],
         |state| b.less(b.index(0), state[2]),
         |state| {

@@ -27,7 +27,7 @@ fn cast(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let has_code =
         |dtype: DType| dtype.is_float() || dtype.is_int() || dtype == DType::Bool || Builder::is_small_float(dtype);
     if !has_code(from) || !has_code(to) {
-        return unsupported(format!("there is no code that makes {to} of {from}"));
+        return unsupported(format!("conversion from {from} to {to} is not supported"));
     }
     let attributes = node.attributes();
     let saturates = attributes.flag("saturate", true)?;
@@ -39,7 +39,7 @@ fn cast(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
         if !Builder::is_small_float(to) {
             return convert(b, value, from, to);
         }
-        // Half as precise as `f32` or less, so that rounding `double` to odd first does no harm.
+        // The type has at most half the precision of `f32`, so rounding `double` to odd first avoids double rounding.
         let value = if from == DType::F64 { round_to_odd(b, value) } else { convert(b, value, from, DType::F32) };
         if to == DType::F8E8M0 {
             b.encode_power(value, saturates, rounding)
@@ -50,14 +50,14 @@ fn cast(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     Ok(())
 }
 
-/// The widths are equal, so the bytes are the result's already.
+/// Lowers BitCast to an alias: the element types have the same width.
 fn bit_cast(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     cx.alias(node.output()?, node.input(0)?);
     Ok(())
 }
 
-/// Converts an element to another type. Integers wrap; floating-point numbers are truncated towards zero. Where those do not fit,
-/// the result is that of x86's instructions, which ONNX Runtime and ONNX's reference (NumPy) agree on, on every device.
+/// Converts an element to another type. Integers wrap; floating-point numbers are truncated toward zero. Numbers out of range yield the
+/// result of x86's instructions on every device, as in ONNX Runtime and ONNX's reference (NumPy).
 pub(in crate::ops) fn convert(b: &Builder, value: V, from: DType, to: DType) -> V {
     let ty = b.computed(to);
     if from == to {
@@ -80,7 +80,7 @@ pub(in crate::ops) fn convert(b: &Builder, value: V, from: DType, to: DType) -> 
     }
 }
 
-/// Truncates to a signed integer; the least one for what does not fit and for not-a-number.
+/// Truncates to a signed integer; the smallest one for numbers out of range and NaN.
 fn to_signed(b: &Builder, value: V, ty: Type) -> V {
     let float = b.type_of(value);
     let bits = b.bits(ty);
@@ -91,7 +91,8 @@ fn to_signed(b: &Builder, value: V, ty: Type) -> V {
     b.select(fits, b.float_to_int(safe, ty, false), b.integer(i64::MIN >> (64 - bits), ty))
 }
 
-/// Truncates to an unsigned integer: numbers of its lower half as signed ones, so that negative ones wrap; others less that half.
+/// Truncates to an unsigned integer. Numbers below `2^(bits - 1)` are converted as signed ones, so that negative numbers wrap; others are
+/// converted after subtracting `2^(bits - 1)`.
 fn to_unsigned(b: &Builder, value: V, ty: Type) -> V {
     let half = b.float(2f64.powi(b.bits(ty) as i32 - 1), b.type_of(value));
     let top = b.integer(i64::MIN >> (64 - b.bits(ty)), ty);
@@ -99,8 +100,8 @@ fn to_unsigned(b: &Builder, value: V, ty: Type) -> V {
     b.select(b.compare(Compare::GreaterOrEqual, value, half, false), upper, to_signed(b, value, ty))
 }
 
-/// A number as `f32` such that rounding that to 16 bits is rounding the number itself: an inexact result gets an odd last
-/// bit, so that it is never mistaken for a tie.
+/// Converts an `f64` to `f32` with rounding to odd, so that a second rounding to 16 bits or less yields the correctly rounded number: an
+/// inexact result has an odd last bit and is never mistaken for a tie.
 fn round_to_odd(b: &Builder, value: V) -> V {
     let (single, double, bits) = (b.f32(), b.f64(), b.int(32));
     let nearest = b.resize_float(value, single);

@@ -12,7 +12,7 @@ fn unary(op: &str, attributes: &[(&str, Attr)], values: &[f64]) -> Vec<f64> {
 }
 
 #[test]
-fn functions_of_one_number() {
+fn unary_functions() {
     type Reference = fn(f64) -> f64;
     let cases: &[(&str, Reference)] = &[
         ("Abs", f64::abs),
@@ -60,7 +60,7 @@ fn functions_of_one_number() {
     }
 }
 
-/// Acos and Asin of the result are defined: it is never larger than 1, and 1 where the function rounds to it.
+/// The result never exceeds 1, so that Acos and Asin of it are defined, and is exactly 1 where the function rounds to 1.
 #[test]
 fn tanh_saturates_at_one() {
     let values: Vec<f64> =
@@ -72,7 +72,7 @@ fn tanh_saturates_at_one() {
     assert_eq!(unary("Tanh", &[], &[-9.5, f64::NEG_INFINITY]), [-1.0, -1.0]);
 }
 
-/// What is computed without the C library, as GPUs do, is what Rust's has.
+/// Functions without the C library, as on GPUs, agree with Rust's standard library.
 #[test]
 fn functions_without_a_library() {
     type Reference = fn(f64) -> f64;
@@ -94,10 +94,10 @@ fn functions_without_a_library() {
         ("Tanh", 800.0, f64::tanh),
     ];
     for &(op, largest, reference) in cases {
-        // Numbers of all sizes, the smaller ones closer together.
-        let of_size = (0..150).map(|i| largest * 0.8_f64.powi(i));
+        // Geometrically spaced magnitudes, and numbers near 1.
+        let geometric = (0..150).map(|i| largest * 0.8_f64.powi(i));
         let near_one = (0..60).map(|i| largest.min(1.0) - 0.5_f64.powi(i));
-        let mut values: Vec<f64> = of_size.chain(near_one).flat_map(|x| [x, -x]).collect();
+        let mut values: Vec<f64> = geometric.chain(near_one).flat_map(|x| [x, -x]).collect();
         values.extend([0.0, -0.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MIN_POSITIVE / 8.0]);
         for (dtype, tolerance) in [(DType::F64, 4e-14), (DType::F32, 3e-7)] {
             let round = |x: f64| if dtype == DType::F32 { f64::from(x as f32) } else { x };
@@ -202,7 +202,7 @@ fn operands_are_broadcast() {
 }
 
 #[test]
-fn comparisons_know_signs_and_what_is_no_number() {
+fn comparisons_respect_signs_and_nan() {
     let result = [(DType::Bool, &[3][..])];
     let case = |op: &str, x: Tensor, y: Tensor| evaluate(op, &[x, y], &[], &[], &result).unwrap()[0].ints().unwrap();
     let (x, y) = (ints(DType::U8, &[3], &[200, 1, 5]), ints(DType::U8, &[3], &[100, 1, 6]));
@@ -244,7 +244,7 @@ fn powers_of_mixed_types() {
 }
 
 #[test]
-fn clip_has_bounds_that_may_be_missing() {
+fn bounds_of_clip_are_optional() {
     let x = floats(&[5], &[-2.0, -0.5, 0.0, 7.0, f64::NAN]);
     let result = [(DType::F32, &[5][..])];
     let bounds = [floats(&[], &[-1.0]), floats(&[1], &[1.0])];
@@ -277,7 +277,7 @@ fn casts_between_all_types() {
         let numbers: Vec<_> = values.iter().map(|&value| value as f64).collect();
         Tensor::from_floats(dtype, vec![3], &numbers).unwrap_or_else(|| ints(dtype, &[3], values))
     };
-    // One graph, since there are many pairs.
+    // One graph for all pairs of types, to save compile time.
     let mut graph = Graph::default();
     let inputs: Vec<_> = dtypes.iter().map(|&dtype| make(dtype, &[0, 1, 7])).collect();
     let mut pairs = vec![];
@@ -305,7 +305,7 @@ fn casts_truncate_wrap_and_round_once() {
     assert_eq!(case(x.clone(), DType::I32).ints().unwrap(), [-2, 2, 300, 0]);
     assert_eq!(case(x.clone(), DType::U8).ints().unwrap(), [254, 2, 44, 0]);
     assert_eq!(case(x, DType::Bool).ints().unwrap(), [1, 1, 1, 1]);
-    // Values that do not fit, as NumPy and ONNX Runtime convert them.
+    // Numbers out of range, as NumPy and ONNX Runtime convert them.
     let x = floats(&[5], &[f64::NAN, f64::INFINITY, -1e30, 3e9, -300.0]);
     let least = i64::from(i32::MIN);
     assert_eq!(case(x.clone(), DType::I32).ints().unwrap(), [least, least, least, least, -300]);
@@ -330,7 +330,7 @@ fn casts_truncate_wrap_and_round_once() {
 }
 
 #[test]
-fn small_floats_are_rounded_and_limited() {
+fn small_floats_are_rounded_and_saturate() {
     let values = [0.0, -0.0, 1.0, -1.75, 0.001_953_125, 0.3, 448.0, 460.0, 1e6, -1e6, f64::NAN];
     let count = values.len() as i64;
     let bytes = |to, saturate| {
@@ -354,6 +354,15 @@ fn small_floats_are_rounded_and_limited() {
     let powers = [0.001_953_125, 0.3, 1.0, 3.0, f64::NAN];
     let outputs = evaluate("Cast", &[floats(&[5], &powers)], &[], &[], &[(DType::F8E8M0, &[5])]).unwrap();
     assert_eq!(outputs[0].bytes()[..], [118, 126, 127, 129, 255]);
+    // The smallest power, 2^-127, is subnormal in `f32`.
+    let smallest = 2f64.powi(-127);
+    let powers = [1.0, 1.25, 1.5, 2.0, 2.5, 3.0].map(|factor| factor * smallest);
+    for (mode, expected) in [("nearest", [0, 0, 1, 1, 1, 2]), ("up", [0, 1, 1, 1, 2, 2]), ("down", [0, 0, 0, 1, 1, 1])]
+    {
+        let mode = [("round_mode", Attr::Str(mode.into()))];
+        let outputs = evaluate("Cast", &[floats(&[6], &powers)], &[], &mode, &[(DType::F8E8M0, &[6])]).unwrap();
+        assert_eq!(outputs[0].bytes()[..], expected, "{mode:?}");
+    }
 }
 
 #[test]
@@ -368,9 +377,9 @@ fn dropout_keeps_everything() {
     assert!(error.contains("random"), "{error}");
 }
 
-/// Nodes that become one loop round one by one: contracting a product into the next node's sum would change the last bit.
+/// Fused nodes round separately: contraction of a multiplication with the next node's addition would change the last bit.
 #[test]
-fn fused_nodes_round_by_themselves() {
+fn fused_nodes_are_not_contracted() {
     let count = 4096;
     let noise = |seed: u64| -> Vec<f32> {
         let next =

@@ -1,6 +1,6 @@
-//! Functions of any number of elements, or of three.
+//! Variadic and ternary element-wise operators.
 
-use super::{Lower, Walk, activation::clamp, check_numbers, is_unsigned, map, nest};
+use super::{Lower, StridedAccess, activation::clamp, check_numbers, is_unsigned, map, nest};
 use crate::{
     emit::{Builder, V},
     error::{Result, unsupported},
@@ -25,7 +25,7 @@ pub(super) fn find(op: Op) -> Option<Lower> {
     })
 }
 
-/// Combines operands one by one, and finishes what comes of it by their number.
+/// Lowers a left fold over the operands. `finish` gets the result of the fold and the number of operands.
 fn variadic(
     cx: &mut Lowering<'_>,
     node: &Node,
@@ -43,11 +43,11 @@ fn variadic(
     Ok(())
 }
 
-/// Elements are only chosen, so that any type will do.
+/// Lowers Where, which only copies elements, so that all types are supported.
 fn where_(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let output = node.output()?;
     let (shape, dtype) = (cx.shape(output).to_vec(), raw(cx.dtype(output))?);
-    let walk = |id, dtype| Walk::broadcast(cx, id, dtype, &shape);
+    let walk = |id, dtype| StridedAccess::broadcast(cx, id, dtype, &shape);
     let operands = [walk(node.input(0)?, DType::Bool), walk(node.input(1)?, dtype), walk(node.input(2)?, dtype)];
     let result = walk(output, dtype);
     nest(cx, &shape, &operands, &result, |b, values| b.select(values[0], values[1], values[2]));

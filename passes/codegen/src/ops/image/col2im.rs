@@ -1,4 +1,4 @@
-//! Images from the columns that a convolution reads.
+//! Col2Im: images from the columns of an im2col matrix.
 
 use crate::{
     emit::{Compare, V},
@@ -9,7 +9,7 @@ use crate::{
 };
 use divi_onnx::DType;
 
-/// Adds up what columns have of each pixel; each channel of each image is a task of its own.
+/// Lowers Col2Im: adds the elements of all columns that belong to the same pixel. Parallel over the channels of all images.
 pub(super) fn col2im(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     check_numbers(cx, node)?;
     let (input, output) = (node.input(0)?, node.output()?);
@@ -31,13 +31,13 @@ pub(super) fn col2im(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let (planes, pixels) = (cx.shape(output)[0] * cx.shape(output)[1], image.iter().product::<i64>());
     let (block_count, column_count) = (block.iter().product::<i64>(), columns.iter().product::<i64>());
     if planes * block_count * column_count != cx.count(input) {
-        return unsupported("the columns are not those of an image of this shape");
+        return unsupported("the number of columns does not match the shape of the image");
     }
     let dtype = cx.dtype(input);
-    let is_narrow = matches!(dtype, DType::F16 | DType::BF16);
-    let wide = if is_narrow { DType::F32 } else { dtype };
+    let has_32_bit_indices = matches!(dtype, DType::F16 | DType::BF16);
+    let wide = if has_32_bit_indices { DType::F32 } else { dtype };
     let shape = cx.shape(output).to_vec();
-    let sums = if is_narrow { cx.temporary(wide, &shape) } else { output };
+    let sums = if has_32_bit_indices { cx.temporary(wide, &shape) } else { output };
     cx.call(planes, 1, &[input], &[sums], |b, kernel| {
         b.for_each(kernel.begin, kernel.end, 1, |plane| {
             let (from, to) = (b.times(plane, block_count * column_count), b.times(plane, pixels));
@@ -51,11 +51,11 @@ pub(super) fn col2im(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
                         })
                         .collect();
                     let is_inside = place.iter().zip(&image).map(|(&at, &size)| {
-                        // As a number without a sign, what is negative is too large.
+                        // The unsigned comparison covers negative coordinates, too.
                         b.compare(Compare::Less, at, b.index(size), true)
                     });
                     let is_inside = is_inside.reduce(|x, y| b.and(x, y)).unwrap_or_else(|| b.integer(-1, b.i1()));
-                    b.when(is_inside, || {
+                    b.if_then(is_inside, || {
                         let at = b.add(to, b.offset(&place, &strides(&image)));
                         let value = b.load(kernel.buffers[0], dtype, b.add(row, b.offset(column, &strides(&columns))));
                         let sum = b.load(kernel.buffers[1], wide, at);
@@ -66,7 +66,7 @@ pub(super) fn col2im(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
             });
         });
     });
-    if is_narrow {
+    if has_32_bit_indices {
         map(cx, &[sums], output, |b, values| convert(b, values[0], wide, dtype));
     }
     Ok(())

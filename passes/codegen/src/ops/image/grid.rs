@@ -1,4 +1,4 @@
-//! Images seen through a grid of points.
+//! GridSample and AffineGrid.
 
 use crate::{
     emit::{Builder, Compare, V},
@@ -9,7 +9,7 @@ use crate::{
 };
 use divi_onnx::DType;
 
-/// Fewer elements are not worth a thread.
+/// Minimal number of elements per thread.
 const GRAIN: i64 = 4 * 1024;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -26,15 +26,16 @@ enum Padding {
     Reflection,
 }
 
-/// An element of an axis and its share in a point.
+/// Offset of an element and its weight.
 type Tap = (V, V);
 
+/// Emitter of interpolated samples.
 struct Sampler<'a> {
     b: &'a Builder,
     mode: Mode,
     padding: Padding,
     aligns_corners: bool,
-    /// What coordinates are computed in.
+    /// Type of coordinates and weights.
     wide: DType,
 }
 
@@ -43,19 +44,19 @@ impl Sampler<'_> {
         self.b.float(value, self.b.computed(self.wide))
     }
 
-    /// Between two bounds; the lower one if it is no number.
+    /// Clamps a number; NaN becomes the lower bound.
     fn clamp(&self, x: V, low: f64, high: f64) -> V {
         let (b, low, high) = (self.b, self.float(low), self.float(high));
         let x = b.select(b.less(low, x), x, low);
         b.select(b.less(x, high), x, high)
     }
 
-    /// What an axis of this size is reflected at.
+    /// Returns the bounds of an axis of this size, at which coordinates are reflected.
     fn borders(&self, size: i64) -> (f64, f64) {
         if self.aligns_corners { (0.0, size as f64 - 1.0) } else { (-0.5, size as f64 - 0.5) }
     }
 
-    /// A coordinate inside the borders: what is beyond them is folded back, as often as it takes.
+    /// Reflects a coordinate at the bounds until it is between them.
     fn reflect(&self, x: V, size: i64) -> V {
         let b = self.b;
         let (low, high) = self.borders(size);
@@ -74,7 +75,7 @@ impl Sampler<'_> {
         b.select(b.less(beyond, self.float(0.0)), x, folded)
     }
 
-    /// The elements of an axis that a coordinate between -1 and 1 is made of, with their strides taken into account.
+    /// Returns the taps of a normalized coordinate (-1 to 1) on an axis. Offsets are multiplied by the stride.
     fn taps(&self, coordinate: V, size: i64, stride: i64) -> Vec<Tap> {
         let b = self.b;
         let one_based = b.add(coordinate, self.float(1.0));
@@ -94,7 +95,7 @@ impl Sampler<'_> {
             Padding::Border => b.select(is_outside, self.clamp(x, 0.0, size as f64 - 1.0), x),
             Padding::Reflection => self.reflect(x, size),
         };
-        // Far outside is no different from outside, and fits an integer.
+        // Clamp coordinates far outside, so that they fit into an integer and remain outside.
         x = self.clamp(x, -4.0, size as f64 + 4.0);
         let base = b.floor(x);
         let ratio = b.sub(x, base);
@@ -106,11 +107,11 @@ impl Sampler<'_> {
         taps.into_iter().map(|(at, weight)| self.tap(b.add(base, self.float(at)), weight, size, stride)).collect()
     }
 
-    /// The element at an integral coordinate, which may be outside.
+    /// Returns the tap at an integral coordinate, which may be outside.
     fn tap(&self, at: V, weight: V, size: i64, stride: i64) -> Tap {
         let b = self.b;
         let at = if self.padding == Padding::Reflection { self.reflect(at, size) } else { at };
-        // A half beside the border counts as the element at it.
+        // Reflected coordinates at the bounds (such as -0.5) truncate to the element next to the bound.
         let place = b.float_to_int(at, b.i64(), false);
         let (first, last) = (b.index(0), b.index(size - 1));
         let inside = b.max(b.min(place, last, false), first, false);
@@ -122,7 +123,7 @@ impl Sampler<'_> {
         (b.times(inside, stride), weight)
     }
 
-    /// Keys's kernel with a coefficient of -0.75.
+    /// Returns the cubic convolution kernel of Keys (1981) with coefficient -0.75.
     fn cubic(&self, x: V) -> V {
         let b = self.b;
         let polynomial = |x: V, coefficients: [f64; 4]| {
@@ -159,7 +160,7 @@ pub(super) fn grid_sample(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let (batch, channels, space) = (shape[0], shape[1], &shape[2..]);
     let points: i64 = cx.shape(output)[2..].iter().product();
     if space.contains(&0) && cx.count(output) > 0 {
-        return unsupported("an empty image has nothing to sample");
+        return unsupported("sampling of an empty image is not supported");
     }
     let wide = if dtype == DType::F64 || grid_dtype == DType::F64 { DType::F64 } else { DType::F32 };
     let volume: i64 = space.iter().product();
@@ -167,7 +168,7 @@ pub(super) fn grid_sample(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
         let sampler = Sampler { b, mode, padding, aligns_corners, wide };
         b.for_each(kernel.begin, kernel.end, 1, |number| {
             let (image, point) = b.div_rem(number, points);
-            // The grid has the last axis first.
+            // Coordinates in the grid are in the reverse order of axes: x first.
             let first = b.times(number, space.len() as i64);
             let axes = space.iter().zip(strides(space)).enumerate().map(|(i, (&size, stride))| {
                 let at = b.plus(first, (space.len() - 1 - i) as i64);
@@ -199,7 +200,7 @@ pub(super) fn grid_sample(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     Ok(())
 }
 
-/// Points of an image that is turned, sheared, scaled and moved.
+/// Lowers AffineGrid: the normalized coordinates of pixels, multiplied by a matrix per image.
 pub(super) fn affine_grid(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     check_numbers(cx, node)?;
     let (theta, output) = (node.input(0)?, node.output()?);
@@ -214,7 +215,7 @@ pub(super) fn affine_grid(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
         b.for_each(kernel.begin, kernel.end, 1, |number| {
             let (image, point) = b.div_rem(number, points);
             let place = b.coordinates(point, &space);
-            // The last axis comes first.
+            // Coordinates are in the reverse order of axes: x first.
             let coordinates: Vec<_> = place
                 .iter()
                 .zip(&space)

@@ -1,7 +1,7 @@
-//! Parts of images, brought to one size.
+//! RoiAlign and MaxRoiPool: regions of images, resampled to a common size.
 
 use crate::{
-    emit::{Builder, Compare, V},
+    emit::{Builder, Compare, Math, V},
     error::{Result, unsupported},
     graph::Node,
     lowering::Lowering,
@@ -9,26 +9,26 @@ use crate::{
 };
 use divi_onnx::DType;
 
-/// The larger of two numbers.
+/// Returns the maximum of two numbers; `x` if either is NaN.
 fn larger(b: &Builder, x: V, y: V) -> V {
     b.select(b.less(x, y), y, x)
 }
 
-/// What is computed with: halves as `float`.
+/// Returns the compute type: `float` for half precision.
 fn wide(dtype: DType) -> DType {
     if dtype == DType::F64 { DType::F64 } else { DType::F32 }
 }
 
-/// One axis of a point: two elements and their shares, and whether it is outside.
-struct Between {
+/// Linear interpolation along one axis: two elements, their weights, and the condition that the point is outside.
+struct LinearWeights {
     low: V,
     high: V,
-    low_share: V,
-    high_share: V,
+    low_weight: V,
+    high_weight: V,
     is_outside: V,
 }
 
-impl Between {
+impl LinearWeights {
     fn new(b: &Builder, x: V, size: i64) -> Self {
         let ty = b.type_of(x);
         let float = |value| b.float(value, ty);
@@ -42,9 +42,9 @@ impl Between {
         let is_last = b.compare(Compare::GreaterOrEqual, place, last, false);
         let low = b.select(is_last, last, place);
         let high = b.select(is_last, last, b.plus(place, 1));
-        let high_share = b.select(is_last, float(0.0), b.sub(x, b.floor(x)));
-        let low_share = b.sub(float(1.0), high_share);
-        Self { low, high, low_share, high_share, is_outside: b.not(is_inside) }
+        let high_weight = b.select(is_last, float(0.0), b.sub(x, b.floor(x)));
+        let low_weight = b.sub(float(1.0), high_weight);
+        Self { low, high, low_weight, high_weight, is_outside: b.not(is_inside) }
     }
 }
 
@@ -64,7 +64,7 @@ pub(super) fn roi_align(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
         return unsupported("images and the result must have rank 4");
     };
     if height * width == 0 && cx.count(output) > 0 {
-        return unsupported("an empty image has no regions");
+        return unsupported("regions of an empty image are not supported");
     }
     let (dtype, region_dtype, image_dtype) = (cx.dtype(input), cx.dtype(regions), cx.dtype(images));
     let wide = wide(dtype);
@@ -81,7 +81,7 @@ pub(super) fn roi_align(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
                 let value = b.mul(convert(b, value, region_dtype, wide), float(scale));
                 b.sub(value, float(if has_half_pixels { 0.5 } else { 0.0 }))
             };
-            // Along one axis: where the region begins, the size of a part of it, and the number of its points.
+            // Start of the region along an axis, size of a bin, and number of sampling points per bin.
             let axis = |first: i64, parts: i64| {
                 let start = corner(first);
                 let size = b.sub(corner(first + 2), start);
@@ -90,8 +90,8 @@ pub(super) fn roi_align(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
                 let points = if samples > 0 {
                     b.index(samples)
                 } else {
-                    // Limits keep what is no number from becoming a loop without end.
-                    let points = larger(b, float(0.0), b.math("ceil", &[part]));
+                    // The limits bound the loop for NaN and huge regions.
+                    let points = larger(b, float(0.0), b.ceil(part));
                     let points = b.select(b.less(points, float(65_536.0)), points, float(65_536.0));
                     b.float_to_int(points, b.i64(), false)
                 };
@@ -106,21 +106,21 @@ pub(super) fn roi_align(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
             };
             b.nest(&[rows, columns], |place| {
                 let start = float(if is_average { 0.0 } else { f64::NEG_INFINITY });
-                let result = b.for_with(b.index(0), down, 1, &[start], |i, state| {
-                    let y = Between::new(b, point(top, part_height, down, place[0], i), height);
-                    b.for_with(b.index(0), across, 1, state, |j, state| {
-                        let x = Between::new(b, point(left, part_width, across, place[1], j), width);
+                let result = b.for_loop_carried(b.index(0), down, 1, &[start], |i, state| {
+                    let y = LinearWeights::new(b, point(top, part_height, down, place[0], i), height);
+                    b.for_loop_carried(b.index(0), across, 1, state, |j, state| {
+                        let x = LinearWeights::new(b, point(left, part_width, across, place[1], j), width);
                         let is_outside = b.or(x.is_outside, y.is_outside);
                         let corners = [
-                            (y.low, x.low, b.mul(y.low_share, x.low_share)),
-                            (y.low, x.high, b.mul(y.low_share, x.high_share)),
-                            (y.high, x.low, b.mul(y.high_share, x.low_share)),
-                            (y.high, x.high, b.mul(y.high_share, x.high_share)),
+                            (y.low, x.low, b.mul(y.low_weight, x.low_weight)),
+                            (y.low, x.high, b.mul(y.low_weight, x.high_weight)),
+                            (y.high, x.low, b.mul(y.high_weight, x.low_weight)),
+                            (y.high, x.high, b.mul(y.high_weight, x.high_weight)),
                         ];
-                        let terms = corners.map(|(row, column, share)| {
+                        let terms = corners.map(|(row, column, weight)| {
                             let at = b.add(plane, b.add(b.times(row, width), column));
                             let value = convert(b, b.load(kernel.buffers[0], dtype, at), dtype, wide);
-                            b.select(is_outside, float(0.0), b.mul(value, share))
+                            b.select(is_outside, float(0.0), b.mul(value, weight))
                         });
                         let combine = |x, y| if is_average { b.add(x, y) } else { larger(b, x, y) };
                         vec![terms.into_iter().fold(state[0], combine)]
@@ -137,7 +137,7 @@ pub(super) fn roi_align(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     Ok(())
 }
 
-/// The largest elements of the parts of regions, which have integral borders.
+/// Lowers MaxRoiPool: maxima over bins of regions, with bounds rounded to integers.
 pub(super) fn max_roi_pool(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     check_numbers(cx, node)?;
     let (input, regions, output) = (node.input(0)?, node.input(1)?, node.output()?);
@@ -161,7 +161,7 @@ pub(super) fn max_roi_pool(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
             let image = b.checked_index(integer(entry(0)), batch);
             let plane = b.times(b.add(b.times(image, channels), channel), height * width);
             let axis = |first: i64, parts: i64| {
-                let border = |i| integer(b.math("round", &[b.mul(entry(i), float(scale))]));
+                let border = |i| integer(b.math(Math::Round, b.mul(entry(i), float(scale))));
                 let start = border(first);
                 let size = b.max(b.plus(b.sub(border(first + 2), start), 1), b.index(1), false);
                 (start, b.div(real(size), float(parts as f64), false))
@@ -170,15 +170,15 @@ pub(super) fn max_roi_pool(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
             let span = |start: V, part: V, at: V, size: i64| {
                 let inside = |place| b.max(b.min(b.add(place, start), b.index(size), false), b.index(0), false);
                 let first = integer(b.floor(b.mul(real(at), part)));
-                let end = integer(b.math("ceil", &[b.mul(real(b.plus(at, 1)), part)]));
+                let end = integer(b.ceil(b.mul(real(b.plus(at, 1)), part)));
                 (inside(first), inside(end))
             };
             b.nest(&[rows, columns], |place| {
                 let (first_row, last_row) = span(top, part_height, place[0], height);
                 let (first_column, last_column) = span(left, part_width, place[1], width);
                 let start = float(f64::NEG_INFINITY);
-                let result = b.for_with(first_row, last_row, 1, &[start], |row, state| {
-                    b.for_with(first_column, last_column, 1, state, |column, state| {
+                let result = b.for_loop_carried(first_row, last_row, 1, &[start], |row, state| {
+                    b.for_loop_carried(first_column, last_column, 1, state, |column, state| {
                         let at = b.add(plane, b.add(b.times(row, width), column));
                         vec![larger(b, state[0], convert(b, b.load(kernel.buffers[0], dtype, at), dtype, wide))]
                     })

@@ -1,4 +1,4 @@
-//! Images of another size, one axis after the other.
+//! Resize and Upsample, one axis after the other.
 
 use super::weights::{Axis, Interpolation, Mode, Rounding, Taps};
 use crate::{
@@ -8,18 +8,18 @@ use crate::{
     lowering::Lowering,
     ops::{
         elementwise::{check_numbers, convert},
-        movement::{around, copy_by_tables, table},
+        movement::{copy_by_tables, sizes_around, table},
     },
 };
 use divi_onnx::{DType, Tensor, node::normalize_axes};
 use divi_runtime::prepare::Expression;
 
-/// More elements than these are added up in a loop.
+/// Maximal number of taps for which the loop over them is unrolled.
 const FEW_TAPS: usize = 8;
-/// A loop that is given its body.
+/// Function that emits a loop with a given body.
 type LoopOver<'a> = &'a dyn Fn(&dyn Fn(V));
 
-/// Fewer elements are not worth a thread.
+/// Minimal number of elements per thread.
 const GRAIN: i64 = 8 * 1024;
 
 pub(super) fn resize(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
@@ -59,7 +59,7 @@ pub(super) fn resize(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     interpolate(cx, node, &interpolation, &axes)
 }
 
-/// What Resize was called before.
+/// Lowers Upsample, the predecessor of Resize.
 pub(super) fn upsample(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let (input, output) = (node.input(0)?, node.output()?);
     let mode = match node.attributes().str_or("mode", "nearest")? {
@@ -74,7 +74,7 @@ pub(super) fn upsample(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     interpolate(cx, node, &Interpolation::upsample(mode), &axes)
 }
 
-/// An operand, unless it is empty: models from before operands could be left out have that instead.
+/// Returns an operand unless it is empty, which means omitted in older models.
 fn present(cx: &Lowering<'_>, node: &Node, index: usize) -> Option<Id> {
     node.optional(index).filter(|&id| cx.count(id) > 0)
 }
@@ -115,14 +115,14 @@ fn interpolate(cx: &mut Lowering<'_>, node: &Node, interpolation: &Interpolation
         return copy_by_tables(cx, input, output, &places);
     }
     check_numbers(cx, node)?;
-    // What shrinks most goes first, so that there is less to do for the rest.
+    // The axis that shrinks most goes first, to minimize the work for the others.
     passes.sort_by(|(_, a, _), (_, b, _)| (a.to * b.from).cmp(&(b.to * a.from)));
     let dtype = cx.dtype(input);
     let wide = if dtype.bits() < 32 || dtype == DType::F32 { DType::F32 } else { DType::F64 };
     let (mut from, mut shape) = (input, cx.shape(input).to_vec());
     let last = passes.len() - 1;
     for (number, (i, axis, taps)) in passes.into_iter().enumerate() {
-        let sizes = around(&shape, i);
+        let sizes = sizes_around(&shape, i);
         shape[i] = axis.to;
         let to = if number == last { output } else { cx.temporary(wide, &shape) };
         pass(cx, from, to, wide, sizes, &taps, interpolation.extrapolation_value);
@@ -131,7 +131,7 @@ fn interpolate(cx: &mut Lowering<'_>, node: &Node, interpolation: &Interpolation
     Ok(())
 }
 
-/// Makes each element of an axis a sum of those that it is made of.
+/// Adds the call that resizes one axis: each element is a weighted sum of taps.
 fn pass(
     cx: &mut Lowering<'_>,
     from: Id,
@@ -167,7 +167,7 @@ fn pass(
             let product = b.mul(value, weight);
             sum.map_or(product, |sum| b.add(sum, product))
         };
-        // The taps of an element, loaded ahead of the loop over its neighbours where there are few.
+        // Emits an element. Its taps, if there are few, are loaded outside of the loop over the inner axes.
         let element = |outer: V, at: V, inner_loop: LoopOver<'_>| {
             let first = b.times(at, count);
             let base = b.times(outer, size * inner);
@@ -179,7 +179,7 @@ fn pass(
                 let base = b.add(base, i);
                 let sum = if few.is_empty() {
                     let start = start.unwrap_or_else(|| b.zero(b.computed(wide)));
-                    b.for_with(b.index(0), b.index(count), 1, &[start], |t, state| {
+                    b.for_loop_carried(b.index(0), b.index(count), 1, &[start], |t, state| {
                         vec![term(Some(state[0]), base, tap(b.add(first, t)))]
                     })[0]
                 } else {
@@ -199,6 +199,7 @@ fn pass(
     });
 }
 
+/// Returns the weights, with zeros for elements that get the extrapolation value.
 fn zero_outside(taps: &Taps) -> Vec<f64> {
     let weights = taps.weights.chunks(taps.count.max(1)).zip(&taps.is_outside);
     weights.flat_map(|(weights, &is_outside)| weights.iter().map(move |w| if is_outside { 0.0 } else { *w })).collect()
@@ -210,7 +211,7 @@ fn numbers(cx: &mut Lowering<'_>, dtype: DType, values: &[f64]) -> Id {
     cx.constant(dtype, &shape, Expression::bytes(tensor.bytes()))
 }
 
-/// A number as the nearest one of the type.
+/// Converts a number to a type; rounds and saturates for integers.
 fn saturated(b: &Builder, value: V, wide: DType, dtype: DType) -> V {
     if dtype.is_float() {
         return convert(b, value, wide, dtype);

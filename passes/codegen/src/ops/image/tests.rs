@@ -6,7 +6,7 @@ fn text(value: &str) -> Attr {
     Attr::Str(value.into())
 }
 
-/// Resizes a row of numbers to as many as there are in the result, by sizes.
+/// Resizes a row of numbers to `to` elements, given as size.
 fn row(values: &[f64], to: i64, attributes: &[(&str, Attr)]) -> Vec<f64> {
     let shape = [1, values.len() as i64];
     let empty = floats(&[0], &[]);
@@ -22,7 +22,7 @@ fn rows_are_resized() {
     let align = ("coordinate_transformation_mode", text("align_corners"));
     assert_close(&row(&[1.0, 4.0], 4, &[linear.clone(), align]), &[1.0, 2.0, 3.0, 4.0], 1e-6);
     let smooth = ("antialias", Attr::Int(1));
-    // What is outside counts as the element at the border.
+    // Outside, the element at the border is used.
     let triangle = (1.0 * 0.25 + 1.0 * 0.75 + 2.0 * 0.75 + 3.0 * 0.25) / 2.0;
     assert_close(&row(&[1.0, 2.0, 3.0, 4.0], 2, &[linear, smooth])[..1], &[triangle], 1e-6);
     assert_close(&row(&[1.0, 2.0, 3.0], 6, &[]), &[1.0, 1.0, 2.0, 2.0, 3.0, 3.0], 0.0);
@@ -77,7 +77,7 @@ fn grids_are_sampled() {
 }
 
 #[test]
-fn grids_are_made() {
+fn affine_grids() {
     let theta = floats(&[1, 2, 3], &[1.0, 0.0, 0.5, 0.0, 2.0, 0.0]);
     let size = Tensor::from_shape(&[1, 1, 1, 2]);
     let outputs = evaluate("AffineGrid", &[theta], &[size], &[], &[(DType::F32, &[1, 1, 2, 2])]).unwrap();
@@ -90,7 +90,7 @@ fn regions_are_pooled() {
     let inputs = [x.clone(), floats(&[1, 4], &[0.0, 0.0, 4.0, 4.0]), ints(DType::I64, &[1], &[0])];
     let attributes = [("output_height", Attr::Int(2)), ("output_width", Attr::Int(2))];
     let result = [(DType::F32, &[1, 1, 2, 2][..])];
-    // Points lie on the centres of pixels.
+    // Sampling points are centers of pixels.
     let outputs = evaluate("RoiAlign", &inputs, &[], &attributes, &result).unwrap();
     assert_close(&outputs[0].floats().unwrap(), &[2.5, 4.5, 10.5, 12.5], 1e-6);
     let attributes = [("pooled_shape", Attr::Ints(vec![2, 2]))];

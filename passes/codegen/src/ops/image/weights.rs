@@ -1,17 +1,18 @@
-//! What each element of a resized axis is made of. All of it is known when code is generated.
+//! Interpolation weights of a resized axis, computed at compile time.
 
 use crate::error::{Result, unsupported};
 use divi_onnx::Node;
 
-/// How elements between those of the operand are found.
+/// Interpolation mode.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Mode {
     Nearest(Rounding),
     Linear,
-    /// With the coefficient of the polynomial.
+    /// Cubic convolution with coefficient `a`.
     Cubic(f64),
 }
 
+/// Rounding of coordinates in [`Mode::Nearest`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rounding {
     Floor,
@@ -20,34 +21,37 @@ pub(super) enum Rounding {
     HalfUp,
 }
 
-/// What a Resize says of all of its axes.
+/// Attributes of a Resize that apply to all axes.
 #[derive(Clone, Debug)]
 pub(super) struct Interpolation {
     pub(super) mode: Mode,
+    /// True if downsampling widens the filter (antialiasing).
     is_smooth: bool,
     excludes_outside: bool,
     transformation: String,
     pub(super) extrapolation_value: f64,
 }
 
-/// One axis: its sizes, and how they are related.
+/// Sizes and scale of an axis.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Axis {
     pub(super) from: i64,
     pub(super) to: i64,
     pub(super) scale: f64,
-    /// The part of it that is taken, in shares of the whole.
+    /// Region of interest: start and end relative to the size.
     pub(super) part: (f64, f64),
 }
 
-/// Which elements, by how much, make up each element of a resized axis.
+/// Weighted sum of elements of the operand for each element of a resized axis.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Taps {
-    /// Elements that make up one.
+    /// Taps per element.
     pub(super) count: usize,
+    /// Indices into the axis of the operand, `count` per element.
     pub(super) places: Vec<i64>,
+    /// Weights, `count` per element.
     pub(super) weights: Vec<f64>,
-    /// Which elements are outside of the operand, if it matters.
+    /// For each element, true if it gets the extrapolation value.
     pub(super) is_outside: Vec<bool>,
 }
 
@@ -60,7 +64,9 @@ impl Interpolation {
                 "round_prefer_floor" => Rounding::HalfDown,
                 "round_prefer_ceil" => Rounding::HalfUp,
                 other => {
-                    return unsupported(format!("attribute 'nearest_mode' is '{other}', which ONNX does not have"));
+                    return unsupported(format!(
+                        "attribute 'nearest_mode' is '{other}', must be one of the ONNX specification"
+                    ));
                 }
             }),
             "linear" => Mode::Linear,
@@ -76,7 +82,7 @@ impl Interpolation {
         })
     }
 
-    /// As models from before Resize have it.
+    /// Returns the attributes of Upsample, the predecessor of Resize.
     pub(super) fn upsample(mode: Mode) -> Self {
         let transformation = "asymmetric".into();
         Self { mode, is_smooth: false, excludes_outside: false, transformation, extrapolation_value: 0.0 }
@@ -86,11 +92,11 @@ impl Interpolation {
         self.transformation == "tf_crop_and_resize"
     }
 
-    /// Where an element of the result lies among those of the operand.
+    /// Returns the coordinate in the operand of an element of the result.
     fn coordinate(&self, axis: &Axis, at: f64) -> Result<f64> {
         let Axis { scale, part: (start, end), .. } = *axis;
         let last = (axis.from - 1) as f64;
-        // Scales need not be those of the sizes.
+        // The scale need not be the ratio of the sizes.
         let width = scale * axis.from as f64;
         let half_pixel = (at + 0.5) / scale - 0.5;
         Ok(match &self.transformation[..] {
@@ -115,19 +121,19 @@ impl Interpolation {
             "tf_crop_and_resize" => at * (end - start) * last / (width - 1.0) + start * last,
             other => {
                 return unsupported(format!(
-                    "attribute 'coordinate_transformation_mode' is '{other}', which ONNX does not have"
+                    "attribute 'coordinate_transformation_mode' is '{other}', must be one of the ONNX specification"
                 ));
             }
         })
     }
 
-    /// What makes up each element of an axis.
+    /// Returns the taps of each element of an axis.
     pub(super) fn taps(&self, axis: &Axis) -> Result<Taps> {
         let mut taps = Taps { count: 0, places: vec![], weights: vec![], is_outside: vec![] };
         for at in 0..axis.to {
             let x = self.coordinate(axis, at as f64)?;
             taps.is_outside.push(self.crops() && !(0.0..=(axis.from - 1) as f64).contains(&x));
-            // Of an element itself, the neighbour before it is the base: so ratios are above 0 and up to 1.
+            // For integral coordinates, the previous element is the base, so that ratios are in (0, 1].
             let base = if x.fract() == 0.0 { x - 1.0 } else { x.floor() };
             let (first, mut weights) = self.weights(x - base, axis.scale);
             let first = base as i64 + first;
@@ -143,9 +149,9 @@ impl Interpolation {
         Ok(taps)
     }
 
-    /// The weights of neighbours for a point `ratio` behind one of them, and which of them is the first.
+    /// Returns the index of the first tap relative to the base, and the weights, for a point at distance `ratio` after the base.
     fn weights(&self, ratio: f64, scale: f64) -> (i64, Vec<f64>) {
-        // Only what becomes smaller is made smooth.
+        // Antialiasing affects downsampling only.
         let scale = if self.is_smooth { scale.min(1.0) } else { 1.0 };
         let around = |reach: f64, weight: &dyn Fn(f64) -> f64| {
             let first = (-reach / scale).floor() as i64 + 1;
@@ -169,7 +175,7 @@ impl Interpolation {
     }
 }
 
-/// Keys's kernel.
+/// Returns the cubic convolution kernel of Keys (1981).
 fn cubic(x: f64, a: f64) -> f64 {
     let x = x.abs();
     match x {
@@ -179,7 +185,7 @@ fn cubic(x: f64, a: f64) -> f64 {
     }
 }
 
-/// Weights that add up to 1.
+/// Scales weights so that their sum is 1.
 fn normalized(mut weights: Vec<f64>) -> Vec<f64> {
     let sum: f64 = weights.iter().sum();
     if sum != 0.0 {

@@ -1,5 +1,5 @@
 use crate::{
-    ops::case::{assert_close, run, try_run},
+    ops::test_operator::{assert_close, run, try_run},
     testing::floats,
 };
 use divi_onnx::{Attr, DType, Tensor};

@@ -1,4 +1,4 @@
-//! Determinants, by elimination with row exchanges.
+//! Determinants by Gaussian elimination with partial pivoting.
 
 use crate::{
     emit::Compare,
@@ -10,7 +10,7 @@ use crate::{
 
 pub(super) fn det(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let (x, y) = (node.input(0)?, node.output()?);
-    let &[.., size, _] = cx.shape(x) else { return unsupported("needs square matrices") };
+    let &[.., size, _] = cx.shape(x) else { return unsupported("the operand must be a batch of square matrices") };
     let (count, dtype) = (cx.count(y), cx.dtype(x));
     let work = accumulator(dtype);
     let matrices = cx.temporary(work, &[count, size, size]);
@@ -27,16 +27,16 @@ pub(super) fn det(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
             let at = |row, column| b.add(origin, b.add(b.times(row, size), column));
             let load = |row, column| b.load(scratch, work, at(row, column));
             let start = [b.number(1.0, ty)];
-            let det = b.for_with(zero, end, 1, &start, |step, det| {
-                // The row with the largest element below, which is divided by.
+            let det = b.for_loop_carried(zero, end, 1, &start, |step, det| {
+                // The pivot is the element of largest magnitude in the rest of the column.
                 let start = [step, b.abs(load(step, step))];
-                let found = b.for_with(b.plus(step, 1), end, 1, &start, |row, found| {
+                let found = b.for_loop_carried(b.plus(step, 1), end, 1, &start, |row, found| {
                     let size = b.abs(load(row, step));
                     let is_more = b.compare(Compare::Greater, size, found[1], false);
                     vec![b.select(is_more, row, found[0]), b.select(is_more, size, found[1])]
                 });
                 let is_other = b.compare(Compare::NotEqual, found[0], step, false);
-                b.when(is_other, || {
+                b.if_then(is_other, || {
                     b.for_each(step, end, 1, |column| {
                         let (here, there) = (load(step, column), load(found[0], column));
                         b.store(there, scratch, work, at(step, column));
@@ -44,7 +44,7 @@ pub(super) fn det(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
                     });
                 });
                 let pivot = load(step, step);
-                // Below a column of zeros there is nothing to eliminate.
+                // If the pivot is zero, so are all elements below it, and there is nothing to eliminate.
                 let is_zero = b.equal(pivot, b.zero(ty));
                 let divisor = b.select(is_zero, b.number(1.0, ty), pivot);
                 b.for_each(b.plus(step, 1), end, 1, |row| {

@@ -1,20 +1,20 @@
-//! Einstein summation: operands are multiplied one after the other, and what no later one needs is summed over.
+//! Einstein summation: contracts operands from left to right, and sums over each label after its last use.
 
 use crate::{
     error::{Result, unsupported},
     graph::{Id, Node, strides},
     lowering::Lowering,
-    ops::blocks::{Factor, accumulator, contract},
+    ops::blocks::{ContractionOperand, accumulator, contract},
 };
 
-/// An axis by its letter, or by its place below an ellipsis, counted from the last.
+/// Label of an axis: a letter, or the position within the ellipsis, counted from the last axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Label {
     Letter(u8),
     Ellipsis(usize),
 }
 
-/// A tensor and its axes' labels.
+/// A tensor with the labels of its axes.
 #[derive(Clone)]
 struct Operand {
     id: Id,
@@ -23,14 +23,14 @@ struct Operand {
 }
 
 impl Operand {
-    /// How far apart elements are on an axis. One of size 1 is broadcast, and a diagonal steps on all axes with its label.
+    /// Returns the stride of a label: 0 for axes of size 1, which are broadcast; the sum of the strides if the label repeats (diagonal).
     fn step(&self, label: Label) -> i64 {
         let steps = strides(&self.shape);
         (0..self.shape.len()).filter(|&i| self.labels[i] == label && self.shape[i] != 1).map(|i| steps[i]).sum()
     }
 
-    fn factor(&self, kept: &[Label], summed: &[Label]) -> Factor {
-        Factor {
+    fn factor(&self, kept: &[Label], summed: &[Label]) -> ContractionOperand {
+        ContractionOperand {
             id: self.id,
             steps: kept.iter().map(|&label| self.step(label)).collect(),
             depth_steps: summed.iter().map(|&label| self.step(label)).collect(),
@@ -38,7 +38,7 @@ impl Operand {
     }
 }
 
-/// The labels of a term; an ellipsis stands for `hidden` axes.
+/// Returns the labels of a term, whose ellipsis stands for `hidden` axes.
 fn labels(term: &str, hidden: usize) -> Vec<Label> {
     let letters = |text: &str| text.bytes().map(Label::Letter).collect::<Vec<_>>();
     match term.split_once("...") {
@@ -86,7 +86,7 @@ pub(super) fn einsum(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     };
     let result = node.output()?;
     let mut rest = operands.iter().cloned();
-    let Some(mut product) = rest.next() else { return unsupported("needs an operand") };
+    let Some(mut product) = rest.next() else { return unsupported("needs at least one operand") };
     let mut rest: Vec<_> = rest.collect();
     loop {
         let next = if rest.is_empty() { None } else { Some(rest.remove(0)) };
@@ -100,7 +100,7 @@ pub(super) fn einsum(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
         }
         let is_needed = |label: &Label| wanted.contains(label) || rest.iter().any(|other| other.labels.contains(label));
         let kept = if is_last { wanted.clone() } else { present.iter().copied().filter(is_needed).collect() };
-        // What is summed over here has its full size only if a factor has it: a broadcast axis of size 1 is one term.
+        // Labels that no later operand has are reduced, with their full size: factors of size 1 along them have stride 0.
         let summed: Vec<_> = present.iter().copied().filter(|label| !kept.contains(label)).collect();
         let shape: Vec<_> = kept.iter().map(|&label| size(label)).collect();
         let depth: Vec<_> = summed.iter().map(|&label| size(label)).collect();

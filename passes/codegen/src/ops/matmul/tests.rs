@@ -1,4 +1,4 @@
-use crate::{ops::case::run, testing::floats};
+use crate::{ops::test_operator::run, testing::floats};
 use divi_onnx::{Attr, DType, Tensor};
 
 fn ramp(count: i64) -> Vec<f64> {
@@ -7,7 +7,7 @@ fn ramp(count: i64) -> Vec<f64> {
 
 #[test]
 fn batches_are_broadcast() {
-    // Wide enough for two pieces of a row.
+    // Wide enough for two chunks of a row.
     let (rows, depth, columns) = (3, 5, 300);
     let (x, y) = (ramp(2 * rows * depth), ramp(4 * depth * columns));
     let inputs = [floats(&[2, 1, rows, depth], &x), floats(&[4, depth, columns], &y)];
@@ -29,13 +29,13 @@ fn vectors_lose_their_axis() {
     let matrix = floats(&[3, 2], &[1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
     assert_eq!(run("MatMul", &[vector.clone(), matrix], &[], DType::F32, &[2]).floats().unwrap(), [14.0, 32.0]);
     assert_eq!(run("MatMul", &[vector.clone(), vector], &[], DType::F32, &[]).floats().unwrap(), [14.0]);
-    // A sum of nothing is 0.
+    // An empty sum is 0.
     let nothing = [floats(&[2, 0], &[]), floats(&[0, 2], &[])];
     assert_eq!(run("MatMul", &nothing, &[], DType::F32, &[2, 2]).floats().unwrap(), [0.0; 4]);
 }
 
 #[test]
-fn gemm_turns_scales_and_adds() {
+fn gemm_transposes_scales_and_adds() {
     let a = floats(&[2, 3], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
     let b = floats(&[2, 2], &[1.0, 2.0, 3.0, 4.0]);
     let attributes =
@@ -60,7 +60,7 @@ fn integers_have_zero_points() {
     let scales = floats(&[2], &[0.5, 1.0]);
     let inputs = [a, scale(0.5), zero(2), b, scales, b_zero, scale(2.0), zero(100)];
     let y = run("QLinearMatMul", &inputs, &[], DType::U8, &[2, 2]);
-    // Sums of 19, -25, 21 and 35, times 1/8 and 1/4, halves to even.
+    // Sums of 19, -25, 21 and 35, times 1/8 and 1/4, ties to even.
     assert_eq!(y.ints().unwrap(), [102, 94, 103, 109]);
 }
 

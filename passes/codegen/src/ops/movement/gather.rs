@@ -1,6 +1,6 @@
-//! Operators that pick elements by indices, which are known when they run.
+//! Operators that read elements at indices that are computed at run time.
 
-use super::{GRAIN, Lower, around, load_index, raw};
+use super::{GRAIN, Lower, load_index, raw, sizes_around};
 use crate::{
     emit::{Builder, V},
     error::Result,
@@ -20,7 +20,7 @@ pub(super) fn find(op: Op) -> Option<Lower> {
     })
 }
 
-/// Iterations that copy `count` elements each and are worth a thread.
+/// Returns the minimal number of iterations per thread, each of which copies `count` elements.
 fn grain_of(dtype: DType, extent: i64, count: i64) -> i64 {
     grain(dtype, extent, GRAIN / (count.max(1) * 8))
 }
@@ -28,11 +28,11 @@ fn grain_of(dtype: DType, extent: i64, count: i64) -> i64 {
 fn gather(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let (data, indices, output) = (node.input(0)?, node.input(1)?, node.output()?);
     let axis = normalize_axis(node.attributes().int_or("axis", 0)?, cx.shape(data).len())?;
-    let (outer, size, inner) = around(cx.shape(data), axis);
+    let (outer, size, inner) = sizes_around(cx.shape(data), axis);
     let (count, index_dtype) = (cx.count(indices), cx.dtype(indices));
     let dtype = raw(cx.dtype(data))?;
-    // A CPU's iteration copies a run, a GPU's an element.
-    let run = cx.at_once(inner);
+    // An iteration copies a run of contiguous elements on a CPU, and a single element on a GPU.
+    let run = cx.elements_per_iteration(inner);
     let parts = if run == 0 { 1 } else { inner / run };
     let extent = outer * count * parts;
     cx.call(extent, grain_of(dtype, extent, run), &[data, indices], &[output], |b, kernel| {
@@ -47,7 +47,7 @@ fn gather(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     Ok(())
 }
 
-/// Copies neighbours.
+/// Copies contiguous elements.
 fn copy_run(b: &Builder, from: V, from_start: V, to: V, to_start: V, dtype: DType, count: i64) {
     b.repeat(count, |i| {
         let value = b.load(from, dtype, b.add(from_start, i));
@@ -55,7 +55,7 @@ fn copy_run(b: &Builder, from: V, from_start: V, to: V, to_start: V, dtype: DTyp
     });
 }
 
-/// The result has the shape of the indices, each of which replaces its place's coordinate on the axis.
+/// Lowers GatherElements: the result has the shape of the indices, each of which replaces the coordinate along the axis.
 fn gather_elements(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let (data, indices, output) = (node.input(0)?, node.input(1)?, node.output()?);
     let (shape, from) = (cx.shape(output).to_vec(), strides(cx.shape(data)));
@@ -79,19 +79,19 @@ fn gather_elements(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     Ok(())
 }
 
-/// Tuples of indices of some axes, and the neighbours that each of them addresses.
+/// Tuples of indices, each of which addresses contiguous elements of a tensor.
 pub(super) struct Tuples {
-    /// Indices in a tuple.
+    /// Indices per tuple.
     pub(super) length: usize,
-    /// Sizes and strides of the axes that tuples address.
+    /// Sizes and strides of the axes that the indices address.
     axes: Vec<(i64, i64)>,
-    /// Elements that a tuple addresses.
+    /// Number of elements that a tuple addresses.
     pub(super) run: i64,
     dtype: DType,
 }
 
 impl Tuples {
-    /// Indices into `data`, whose first axes have been addressed by other means.
+    /// Creates tuples of indices into the axes of `data` from axis `first` on.
     pub(super) fn new(cx: &Lowering<'_>, data: Id, indices: Id, first: usize) -> Self {
         let shape = cx.shape(data);
         let length = cx.shape(indices).last().map_or(0, |&length| length as usize);
@@ -99,7 +99,7 @@ impl Tuples {
         Self { length, axes, run: shape[first + length..].iter().product(), dtype: cx.dtype(indices) }
     }
 
-    /// The first element that a tuple addresses, by its number.
+    /// Emits the offset of the first element that tuple `number` addresses.
     pub(super) fn offset(&self, b: &Builder, pointer: V, number: V) -> V {
         let start = b.times(number, self.length as i64);
         let terms = self.axes.iter().enumerate().map(|(i, &(size, stride))| {
@@ -129,7 +129,7 @@ fn gather_nd(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     Ok(())
 }
 
-/// Of each sequence of a batch, the first elements are in reverse order: as many as its length says.
+/// Lowers ReverseSequence: reverses the first `length` elements of each sequence of a batch.
 fn reverse_sequence(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let (data, lengths, output) = (node.input(0)?, node.input(1)?, node.output()?);
     let is_batch_first = node.attributes().int_or("batch_axis", 1)? == 0;

@@ -1,4 +1,4 @@
-//! Operators that make tensors from little more than a shape.
+//! Operators that generate tensors from shapes and scalars.
 
 use super::{Lower, pad::fill, raw};
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
 use divi_onnx::{DType, Op, Tensor, node::normalize_axis};
 use divi_runtime::prepare::Expression;
 
-/// Fewer elements are not worth a thread.
+/// Minimal number of elements per thread.
 const GRAIN: i64 = 16 * 1024;
 
 pub(super) fn find(op: Op) -> Option<Lower> {
@@ -28,7 +28,7 @@ pub(super) fn find(op: Op) -> Option<Lower> {
     })
 }
 
-/// Makes a result of what is known now.
+/// Makes a result a constant.
 fn known(cx: &mut Lowering<'_>, output: Id, tensor: &Tensor) {
     let constant = cx.constant(tensor.dtype(), tensor.dims(), Expression::bytes(tensor.bytes()));
     cx.alias(output, constant);
@@ -56,7 +56,7 @@ fn constant(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
             known(cx, output, &tensor);
             Ok(())
         }
-        None => unsupported("has a value of a kind that there is no code for: write it as a dense 'value'"),
+        None => unsupported("this kind of value is not supported; write it as a dense 'value'"),
     }
 }
 
@@ -84,14 +84,14 @@ fn size(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     Ok(())
 }
 
-/// Ones on a diagonal.
+/// Lowers EyeLike: ones on a diagonal.
 fn eye_like(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let output = node.output()?;
     let dtype = cx.dtype(output);
     let offset = node.attributes().int_or("k", 0)?;
     let &[rows, columns] = cx.shape(output) else { return unsupported("the operand must be a matrix") };
     if !(dtype.is_float() || dtype.is_int() || dtype == DType::Bool) {
-        return unsupported(format!("there is no arithmetic of {dtype}"));
+        return unsupported(format!("arithmetic on {dtype} is not supported"));
     }
     let grain = grain(dtype, rows, GRAIN / columns.max(1));
     cx.call(rows, grain, &[], &[output], |b, kernel| {
@@ -106,7 +106,7 @@ fn eye_like(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     Ok(())
 }
 
-/// Zeros on one side of a diagonal.
+/// Lowers Trilu: zeros on one side of a diagonal.
 fn trilu(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let (input, output) = (node.input(0)?, node.output()?);
     let is_upper = node.attributes().flag("upper", true)?;
@@ -137,10 +137,10 @@ fn one_hot(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let (indices, values, output) = (node.input(0)?, node.input(2)?, node.output()?);
     let shape = cx.shape(output).to_vec();
     let axis = normalize_axis(node.attributes().int_or("axis", -1)?, shape.len())?;
-    let (outer, depth, inner) = super::around(&shape, axis);
+    let (outer, depth, inner) = super::sizes_around(&shape, axis);
     let (index_dtype, dtype) = (cx.dtype(indices), raw(cx.dtype(values))?);
     if !(index_dtype.is_float() || index_dtype.is_int()) {
-        return unsupported(format!("indices of {index_dtype} are none: insert a Cast"));
+        return unsupported(format!("indices of type {index_dtype} are not supported; insert a Cast"));
     }
     let grain = grain(dtype, outer, GRAIN / (depth * inner).max(1));
     cx.call(outer, grain, &[indices, values], &[output], |b, kernel| {
@@ -160,7 +160,7 @@ fn one_hot(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     Ok(())
 }
 
-/// How many numbers there are is known from the shape of the result.
+/// Lowers Range; the number of elements is that of the result's shape.
 fn range(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     check_numbers(cx, node)?;
     let (start, delta, output) = (node.input(0)?, node.input(2)?, node.output()?);

@@ -1,11 +1,11 @@
-//! Operators that surround a tensor, or cut from its sides.
+//! Padding and cropping.
 
 use super::{Lower, Part, copy_by_tables, copy_part, raw};
 use crate::{
     error::{Result, unsupported},
     graph::{Id, Node, strides},
     lowering::Lowering,
-    ops::elementwise::{Walk, nest},
+    ops::elementwise::{StridedAccess, nest},
 };
 use divi_onnx::Op;
 use divi_onnx::node::normalize_axes;
@@ -35,7 +35,7 @@ fn pad(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
         mode => {
             let shape = cx.shape(input);
             if shape.contains(&0) && cx.count(output) > 0 {
-                return unsupported("an empty tensor has no elements to pad it with: use the mode 'constant'");
+                return unsupported("an empty tensor has no elements to pad it with; use the mode 'constant'");
             }
             let sizes = shape.iter().zip(strides(shape)).zip(before.iter().zip(cx.shape(output)));
             let tables: Result<Vec<_>> = sizes
@@ -49,7 +49,7 @@ fn pad(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     }
 }
 
-/// Which element of an axis is at a place that may be outside.
+/// Returns the index of the element of an axis at a place that may be outside.
 fn source(mode: &str, at: i64, size: i64) -> Result<i64> {
     Ok(match mode {
         "edge" => at.clamp(0, size - 1),
@@ -64,7 +64,7 @@ fn source(mode: &str, at: i64, size: i64) -> Result<i64> {
     })
 }
 
-/// Puts a tensor, or what of it is inside, into one that is filled with a value, or with zeros.
+/// Fills the result with a value, or with zeros, and copies the part of the operand that is inside the result.
 fn surround(cx: &mut Lowering<'_>, input: Id, output: Id, before: &[i64], value: Option<Id>) -> Result<()> {
     let (shape, result) = (cx.shape(input).to_vec(), cx.shape(output).to_vec());
     let (mut from, mut to) = (Part::whole(cx, input), Part::whole(cx, output));
@@ -85,18 +85,18 @@ fn surround(cx: &mut Lowering<'_>, input: Id, output: Id, before: &[i64], value:
     copy_part(cx, &part, from, to)
 }
 
-/// Makes all elements of a value the same: that of another value, or zero.
+/// Fills a value with the element of another value, or with zeros.
 pub(super) fn fill(cx: &mut Lowering<'_>, output: Id, value: Option<Id>) -> Result<()> {
     let (shape, dtype) = (cx.shape(output).to_vec(), raw(cx.dtype(output))?);
-    let operands: Vec<_> = value.map(|id| Walk::broadcast(cx, id, dtype, &shape)).into_iter().collect();
-    let result = Walk::broadcast(cx, output, dtype, &shape);
+    let operands: Vec<_> = value.map(|id| StridedAccess::broadcast(cx, id, dtype, &shape)).into_iter().collect();
+    let result = StridedAccess::broadcast(cx, output, dtype, &shape);
     nest(cx, &shape, &operands, &result, |b, values| {
         values.first().copied().unwrap_or_else(|| b.zero(b.computed(dtype)))
     });
     Ok(())
 }
 
-/// Cuts or pads both sides alike; where one more has to go or to come, it is at the end for cuts and pads.
+/// Lowers CenterCropPad: crops or pads both sides equally; an odd element is at the end.
 fn center_crop_pad(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let (input, output) = (node.input(0)?, node.output()?);
     let sizes = cx.shape(input).iter().zip(cx.shape(output));

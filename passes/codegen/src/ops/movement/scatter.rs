@@ -1,4 +1,4 @@
-//! Operators that place elements by indices, which are known when they run, into a copy of a tensor.
+//! Operators that write elements at indices that are computed at run time into a copy of a tensor.
 
 use super::{GRAIN, Lower, copy, gather::Tuples, load_index, raw};
 use crate::{
@@ -20,7 +20,7 @@ pub(super) fn find(op: Op) -> Option<Lower> {
     })
 }
 
-/// How an update is combined with what was there.
+/// Combination of an update with the current element.
 #[derive(Clone, Copy)]
 enum Reduction {
     None,
@@ -31,7 +31,7 @@ enum Reduction {
 }
 
 impl Reduction {
-    /// The reduction of a node, and the type as which it takes elements.
+    /// Returns the reduction of a node, and the type as which elements are loaded and stored.
     fn of(cx: &Lowering<'_>, node: &Node) -> Result<(Self, DType)> {
         let dtype = cx.dtype(node.output()?);
         let reduction = match node.attributes().str_or("reduction", "none")? {
@@ -48,7 +48,7 @@ impl Reduction {
         Ok((reduction, dtype))
     }
 
-    /// Combines an element of the result with an update.
+    /// Emits the update of an element of the result.
     fn apply(self, b: &Builder, dtype: DType, pointer: V, at: V, update: V) {
         let old = |combine: &dyn Fn(V, V) -> V| combine(b.load(pointer, dtype, at), update);
         let unsigned = is_unsigned(dtype);
@@ -65,8 +65,8 @@ impl Reduction {
     }
 }
 
-/// Updates that differ in another coordinate than the axis's go to different places, so that threads may share the first
-/// axis if it is such a one.
+/// Lowers ScatterElements. Updates whose coordinates differ along another axis than `axis` go to different elements, so threads may split
+/// the first axis unless that is `axis`.
 fn scatter_elements(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let (data, indices, updates, output) = (node.input(0)?, node.input(1)?, node.input(2)?, node.output()?);
     let (shape, to) = (cx.shape(indices).to_vec(), strides(cx.shape(data)));
@@ -76,23 +76,47 @@ fn scatter_elements(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let index_dtype = cx.dtype(indices);
     copy(cx, data, output);
     let (outer, inner) = (shape[0], &shape[1..]);
-    let grain = if axis == 0 { outer } else { grain(dtype, outer, GRAIN / (8 * inner.iter().product::<i64>().max(1))) };
-    cx.call(outer, grain, &[indices, updates], &[output], |b, kernel| {
-        b.for_each(kernel.begin, kernel.end, 1, |first| {
-            b.nest(inner, |rest| {
-                let mut place = vec![first];
-                place.extend(rest);
-                let at = b.offset(&place, &strides(&shape));
-                let update = b.load(kernel.buffers[1], dtype, at);
-                place[axis] = b.checked_index(load_index(b, kernel.buffers[0], index_dtype, at), size);
-                reduction.apply(b, dtype, kernel.buffers[2], b.offset(&place, &to), update);
+    let count: i64 = inner.iter().product();
+    let scatter = |b: &Builder, buffers: &[V], mut place: Vec<V>| {
+        let at = b.offset(&place, &strides(&shape));
+        let update = b.load(buffers[1], dtype, at);
+        place[axis] = b.checked_index(load_index(b, buffers[0], index_dtype, at), size);
+        reduction.apply(b, dtype, buffers[2], b.offset(&place, &to), update);
+    };
+    if axis == 0 {
+        // Threads split the other axes, and each executes the updates of its elements in the order of the first axis.
+        let grain = grain(dtype, count, GRAIN / (8 * outer.max(1)));
+        cx.call(count, grain, &[indices, updates], &[output], |b, kernel| {
+            b.repeat(outer, |first| {
+                b.for_each(kernel.begin, kernel.end, 1, |i| {
+                    let mut place = vec![];
+                    let mut rest = i;
+                    for &extent in inner.iter().skip(1).rev() {
+                        let (quotient, coordinate) = b.div_rem(rest, extent);
+                        place.push(coordinate);
+                        rest = quotient;
+                    }
+                    if !inner.is_empty() {
+                        place.push(rest);
+                    }
+                    place.push(first);
+                    place.reverse();
+                    scatter(b, kernel.buffers, place);
+                });
             });
         });
-    });
+    } else {
+        let grain = grain(dtype, outer, GRAIN / (8 * count.max(1)));
+        cx.call(outer, grain, &[indices, updates], &[output], |b, kernel| {
+            b.for_each(kernel.begin, kernel.end, 1, |first| {
+                b.nest(inner, |rest| scatter(b, kernel.buffers, [&[first], rest].concat()));
+            });
+        });
+    }
     Ok(())
 }
 
-/// Each tuple of indices addresses neighbours. Tuples may address the same ones, so that threads share those and not
+/// Lowers ScatterND. Several tuples of indices may address the same elements, so threads split the contiguous elements of a tuple, not the
 /// tuples.
 fn scatter_nd(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let (data, indices, updates, output) = (node.input(0)?, node.input(1)?, node.input(2)?, node.output()?);
@@ -117,14 +141,14 @@ fn scatter_nd(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     Ok(())
 }
 
-/// Writes into a cache, of each sequence from an index of its own on.
+/// Lowers TensorScatter: writes updates into a cache, from a different index on for each sequence.
 fn tensor_scatter(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let (cache, update, output) = (node.input(0)?, node.input(1)?, node.output()?);
     let attributes = node.attributes();
     let is_circular = attributes.str_or("mode", "linear")? == "circular";
     let shape = cx.shape(cache).to_vec();
     let axis = normalize_axis(attributes.int_or("axis", -2)?, shape.len())?;
-    let (outer, size, run) = super::around(&shape, axis);
+    let (outer, size, run) = super::sizes_around(&shape, axis);
     let length = cx.shape(update)[axis];
     let per_batch: i64 = shape[1..axis].iter().product();
     let dtype = raw(cx.dtype(cache))?;
@@ -141,7 +165,7 @@ fn tensor_scatter(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
                 let at = b.add(first, i);
                 let at = if is_circular {
                     let is_negative = b.compare(Compare::Less, at, b.index(0), false);
-                    b.fail_when(is_negative, Status::IndexOutOfRange);
+                    b.fail_if(is_negative, Status::IndexOutOfRange);
                     b.div_rem(b.select(is_negative, b.index(0), at), size.max(1)).1
                 } else {
                     b.checked_index(at, size)

@@ -6,7 +6,7 @@ fn list(values: &[i64]) -> Tensor {
     Tensor::from_shape(values)
 }
 
-/// The elements that an operator makes of integers, as `int32` and as a type below a byte where they fit.
+/// Applies an operator to integers as `int32` and, if they fit, as `uint4`; asserts that the results agree, and returns them.
 fn moved(op: &str, x: (&[i64], &[i64]), constants: &[Tensor], attributes: &[(&str, Attr)], shape: &[i64]) -> Vec<i64> {
     let run = |dtype| {
         let x = ints(dtype, x.0, x.1);
@@ -66,12 +66,12 @@ fn blocks_and_depth() {
 }
 
 #[test]
-fn joining_and_cutting() {
+fn concatenation_and_slicing() {
     let inputs = [ints(DType::I64, &[2, 1], &[1, 2]), ints(DType::I64, &[2, 2], &[3, 4, 5, 6])];
     let axis = [("axis", Attr::Int(1))];
     let outputs = evaluate("Concat", &inputs, &[], &axis, &[(DType::I64, &[2, 3])]).unwrap();
     assert_eq!(outputs[0].ints().unwrap(), [1, 3, 4, 2, 5, 6]);
-    // The same of constants, which is computed once.
+    // The same with constants, which is computed once at load.
     let outputs = evaluate("Concat", &[], &inputs, &axis, &[(DType::I64, &[2, 3])]).unwrap();
     assert_eq!(outputs[0].ints().unwrap(), [1, 3, 4, 2, 5, 6]);
     let results = [(DType::I64, &[2, 2][..]), (DType::I64, &[2, 1][..])];
@@ -103,7 +103,7 @@ fn joining_and_cutting() {
 }
 
 #[test]
-fn chosen_elements_must_be_as_many_as_expected() {
+fn number_of_selected_elements_is_checked() {
     let x = floats(&[2, 2], &[1.0, 0.0, -2.0, 3.0]);
     let condition = ints(DType::Bool, &[2], &[0, 1]);
     let axis = [("axis", Attr::Int(1))];
@@ -169,6 +169,14 @@ fn scattering() {
     let reduction = |name: &str| ("reduction", Attr::Str(name.into()));
     let add = case("ScatterElements", indices(), updates(), &[reduction("add")]);
     assert_eq!(add, [41.0, 2.0, 3.0, 4.0, 5.0, 66.0]);
+    // Fewer columns than the data.
+    let column = case(
+        "ScatterElements",
+        ints(DType::I64, &[3, 1], &[1, 1, 0]),
+        floats(&[3, 1], &[1.0, 2.0, 4.0]),
+        &[reduction("add")],
+    );
+    assert_eq!(column, [5.0, 2.0, 6.0, 4.0, 5.0, 6.0]);
     let axis = ("axis", Attr::Int(1));
     let indices = ints(DType::I32, &[2, 2], &[1, 1, 0, 1]);
     let max = case("ScatterElements", indices, floats(&[2, 2], &[1.5, 2.5, 0.0, 9.0]), &[axis, reduction("max")]);
@@ -185,6 +193,19 @@ fn scattering() {
     let inputs = [cache, update, ints(DType::I64, &[2], &[1, 2])];
     let outputs = evaluate("TensorScatter", &inputs, &[], &circular, &[(DType::F32, &[2, 3, 1])]).unwrap();
     assert_eq!(outputs[0].floats().unwrap(), [0.0, 1.0, 2.0, 4.0, 0.0, 3.0]);
+}
+
+/// Threads split the axes after the first one.
+#[test]
+fn elements_are_scattered_along_the_first_of_three_axes() {
+    let data = ints(DType::I32, &[3, 3, 2], &[0; 18]);
+    let indices = ints(DType::I64, &[4, 2, 2], &[0, 1, 2, 0, 0, 1, 2, 1, 0, 1, 2, 2, 1, 1, 0, 0]);
+    let updates = ints(DType::I32, &[4, 2, 2], &(1..17).collect::<Vec<_>>());
+    let add = [("reduction", Attr::Str("add".into()))];
+    let outputs =
+        evaluate("ScatterElements", &[data, indices, updates], &[], &add, &[(DType::I32, &[3, 3, 2])]).unwrap();
+    let expected = [15, 0, 15, 20, 0, 0, 13, 32, 0, 8, 0, 0, 0, 0, 21, 12, 0, 0];
+    assert_eq!(outputs[0].ints().unwrap(), expected);
 }
 
 #[test]

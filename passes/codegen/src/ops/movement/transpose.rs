@@ -1,4 +1,4 @@
-//! Axes in another order.
+//! Permutations of axes.
 
 use super::{GRAIN, Lower, Part, copy_part, raw};
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
 };
 use divi_onnx::{DType, Op, node::normalize_axes};
 
-/// The side of the squares that are turned at once, where registers do not have one.
+/// Side of square tiles that are not transposed in registers.
 const SIDE: i64 = 16;
 
 pub(super) fn find(op: Op) -> Option<Lower> {
@@ -32,7 +32,7 @@ fn transpose(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     permute(cx, input, output, &shape, &order)
 }
 
-/// Blocks of channels become squares of pixels: `N (b b C) H W` or `N (C b b) H W` to `N C (H b) (W b)`.
+/// Lowers DepthToSpace: `N (b b C) H W` or `N (C b b) H W` to `N C (H b) (W b)`.
 fn depth_to_space(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let (input, output) = (node.input(0)?, node.output()?);
     let attributes = node.attributes();
@@ -46,7 +46,7 @@ fn depth_to_space(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     }
 }
 
-/// Squares of pixels become blocks of channels: `N C (H b) (W b)` to `N (b b C) H W` or `N (C b b) H W`.
+/// Lowers SpaceToDepth: `N C (H b) (W b)` to `N (b b C) H W` or `N (C b b) H W`.
 fn space_to_depth(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let (input, output) = (node.input(0)?, node.output()?);
     let attributes = node.attributes();
@@ -56,14 +56,14 @@ fn space_to_depth(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     permute(cx, input, output, &[n, c, h / block, block, w / block, block], &order)
 }
 
-/// Takes the axes of an operand, which is seen as one of this shape, in another order.
+/// Permutes the axes of an operand, viewed with the given shape.
 fn permute(cx: &mut Lowering<'_>, input: Id, output: Id, shape: &[i64], order: &[usize]) -> Result<()> {
     let from = strides(shape);
     let result: Vec<_> = order.iter().map(|&axis| shape[axis]).collect();
     let steps: Vec<_> = order.iter().map(|&axis| from[axis]).collect();
     let (result, walks) = collapse(&result, vec![steps]);
     let steps = &walks[0];
-    // The axis along which the operand is dense, if it is not the result's.
+    // The axis along which the operand is contiguous.
     let dense = steps.iter().position(|&step| step == 1);
     let dtype = raw(cx.dtype(output))?;
     match dense {
@@ -72,7 +72,7 @@ fn permute(cx: &mut Lowering<'_>, input: Id, output: Id, shape: &[i64], order: &
             Ok(())
         }
         Some(dense) if dense + 1 < result.len() && result[dense] > 1 && dtype.bits() >= 8 && !cx.is_simt() => {
-            turn(cx, input, output, dtype, &result, steps, dense);
+            transpose_tiles(cx, input, output, dtype, &result, steps, dense);
             Ok(())
         }
         _ => {
@@ -82,15 +82,23 @@ fn permute(cx: &mut Lowering<'_>, input: Id, output: Id, shape: &[i64], order: &
     }
 }
 
-/// Copies square by square of the axis along which the operand is dense and the one along which the result is, so that
-/// lines of the cache are used as a whole on both sides.
-fn turn(cx: &mut Lowering<'_>, input: Id, output: Id, dtype: DType, shape: &[i64], steps: &[i64], dense: usize) {
+/// Copies square tiles of the axis along which the operand is contiguous and the axis along which the result is, so that whole cache lines
+/// are used on both sides.
+fn transpose_tiles(
+    cx: &mut Lowering<'_>,
+    input: Id,
+    output: Id,
+    dtype: DType,
+    shape: &[i64],
+    steps: &[i64],
+    dense: usize,
+) {
     let last = shape.len() - 1;
     let to = strides(shape);
-    // What fills registers is turned in them.
+    // Tiles of 32-bit elements are transposed in registers.
     let has_registers = dtype == DType::U32;
     let side = if has_registers { cx.lanes() as i64 } else { SIDE };
-    // Loops: the other axes, then rows of squares, which are split over threads together.
+    // The outer axes, with rows of tiles in place of the contiguous axis, are distributed over threads.
     let mut outer: Vec<i64> = shape[..last].to_vec();
     outer[dense] = (shape[dense] + side - 1) / side;
     let extent: i64 = outer.iter().product();
@@ -126,7 +134,7 @@ fn turn(cx: &mut Lowering<'_>, input: Id, output: Id, dtype: DType, shape: &[i64
                 let in_registers = || {
                     let column = |i| b.load_vector(source, b.plus(from_start, i * steps[last]), b.vector());
                     let columns = (0..side).map(column).collect();
-                    for (row, values) in (0..).zip(b.turned(columns)) {
+                    for (row, values) in (0..).zip(b.transpose(columns)) {
                         let at = b.plus(to_start, row * to[dense]);
                         match shape[last] % side {
                             0 => b.store_aligned(values, target, at),

@@ -1,4 +1,4 @@
-//! Sums over axes of a tensor, which stay as axes of size 1.
+//! Reductions over axes of a tensor, which are kept with size 1.
 
 use crate::{
     emit::{Builder, V},
@@ -11,14 +11,14 @@ use crate::{
 };
 use divi_onnx::DType;
 
-/// The axes of a tensor, those that are summed over apart from the others.
+/// Sizes and strides of kept and reduced axes of a tensor.
 struct Parts {
     dtype: DType,
     kept: Vec<i64>,
     kept_steps: Vec<i64>,
     reduced: Vec<i64>,
     reduced_steps: Vec<i64>,
-    /// The shape of sums.
+    /// Shape of the result.
     result: Vec<i64>,
 }
 
@@ -45,7 +45,7 @@ impl Parts {
         self.reduced.iter().product()
     }
 
-    /// The sum of what is made of each element that a result is of.
+    /// Emits the sum of `term` over the elements that are reduced to result `number`.
     fn sum(&self, b: &Builder, x: V, number: V, term: impl FnOnce(V) -> V) -> V {
         let zero = b.zero(b.computed(accumulator(self.dtype)));
         let origin = b.offset(&b.coordinates(number, &self.kept), &self.kept_steps);
@@ -60,7 +60,7 @@ impl Parts {
     }
 }
 
-/// Mean and variance, which is computed of the differences to the mean.
+/// Adds a call that computes mean and variance in two passes. Returns both.
 pub(super) fn moments(cx: &mut Lowering<'_>, x: Id, axes: &[usize]) -> [Id; 2] {
     let parts = Parts::new(cx, x, axes);
     let dtype = accumulator(parts.dtype);
@@ -84,7 +84,7 @@ pub(super) fn mean_of_squares(cx: &mut Lowering<'_>, x: Id, axes: &[usize]) -> I
     summed(cx, x, axes, |b, parts, x, number| parts.divided(b, parts.sum(b, x, number, |value| b.mul(value, value))))
 }
 
-/// Sums of magnitudes, or of squares.
+/// Returns sums of magnitudes (`is_first`), or of squares.
 pub(super) fn sum_of_powers(cx: &mut Lowering<'_>, x: Id, axes: &[usize], is_first: bool) -> Id {
     summed(cx, x, axes, |b, parts, x, number| {
         parts.sum(b, x, number, |value| if is_first { b.abs(value) } else { b.mul(value, value) })

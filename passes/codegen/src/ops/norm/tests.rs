@@ -1,10 +1,10 @@
 use crate::{
-    ops::case::{assert_close, run, try_run},
+    ops::test_operator::{assert_close, run, try_run},
     testing::floats,
 };
 use divi_onnx::{Attr, DType, Tensor};
 
-/// With this, variances of 3 and 8 have deviations of 2 and 3.
+/// With this epsilon, variances of 3 and 8 yield standard deviations of 2 and 3.
 const ONE: (&str, Attr) = ("epsilon", Attr::Float(1.0));
 
 #[test]
@@ -75,10 +75,10 @@ fn norms() {
 }
 
 #[test]
-fn neighbours_in_other_channels() {
+fn local_response_normalization() {
     let x = floats(&[1, 3, 1], &[1.0, 2.0, 3.0]);
     let attributes = [("size", Attr::Int(2)), ("alpha", Attr::Float(2.0)), ("beta", Attr::Float(1.0))];
-    // An even window reaches further to the next channels.
+    // An even window extends further toward higher channels.
     let y = run("LRN", &[x], &attributes, DType::F32, &[1, 3, 1]);
     assert_close(&y, &[1.0 / 6.0, 2.0 / 14.0, 3.0 / 10.0]);
 }
@@ -87,7 +87,7 @@ fn neighbours_in_other_channels() {
 fn constants_are_normalized_at_load() {
     let mut graph = crate::graph::Graph::default();
     let operands = [floats(&[1, 2, 2], &[1.0, 3.0, 5.0, 7.0]), floats(&[2], &[2.0, 4.0]), floats(&[2], &[0.0, 1.0])];
-    let operands = operands.map(|tensor| graph.known(tensor));
+    let operands = operands.map(|tensor| graph.constant(tensor));
     let attributes = [("num_groups", Attr::Int(2)), ("epsilon", Attr::Float(3.0))];
     let y = graph.apply("GroupNormalization", &operands, &attributes, DType::F32, &[1, 2, 2]);
     graph.outputs = vec![y];

@@ -1,4 +1,4 @@
-//! Pooling over all of an image.
+//! Global pooling.
 
 use super::{power, root};
 use crate::{

@@ -1,4 +1,4 @@
-//! The largest elements, where they were, and back.
+//! Max pooling, with and without indices, and unpooling.
 
 use super::{Start, axes, pool};
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
 use divi_onnx::DType;
 use divi_runtime::bundle::Status;
 
-/// What all elements are larger than, or equal to.
+/// Returns the smallest number of a type.
 fn least(b: &Builder, dtype: DType) -> V {
     let ty = b.computed(dtype);
     match dtype {
@@ -21,8 +21,8 @@ fn least(b: &Builder, dtype: DType) -> V {
     }
 }
 
-/// The first element of a window is replaced by larger ones, so that not-a-number is the result exactly if it comes first, as in
-/// ONNX's reference.
+/// Lowers max pooling without indices. The first element of a window is replaced by larger ones, so the result is NaN if and only if the
+/// first element is NaN, as in ONNX's reference.
 pub(super) fn max_pool_values(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let dtype = cx.dtype(node.input(0)?);
     let is_unsigned = dtype.is_unsigned_int();
@@ -36,7 +36,7 @@ pub(super) fn max_pool_values(cx: &mut Lowering<'_>, node: &Node) -> Result<()> 
     )
 }
 
-/// With the places of the largest elements in the whole tensor.
+/// Lowers max pooling with the indices of the maxima in the whole tensor.
 pub(super) fn max_pool(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let Some(indices) = node.result(1) else { return max_pool_values(cx, node) };
     let axes = axes(cx, node)?;
@@ -46,7 +46,7 @@ pub(super) fn max_pool(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let is_unsigned = dtype.is_unsigned_int();
     let plane: i64 = image[2..].iter().product();
     let image_steps = strides(&image[2..]);
-    // How indices count the elements of a plane: row-major, or column-major.
+    // Strides of indices within a plane: row-major or column-major.
     let index_steps = if node.attributes().int_or("storage_order", 0)? == 0 {
         image_steps.clone()
     } else {
@@ -63,8 +63,10 @@ pub(super) fn max_pool(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
                 let start = [least(b, dtype), b.index(-1)];
                 let found = b.fold_nest(&kernel_shape, &start, |element, state| {
                     let places: Vec<_> = (0..axes.len()).map(|i| axes[i].place(b, position[i], element[i])).collect();
-                    let inside =
-                        axes.iter().zip(&places).map(|(axis, &at)| super::super::window::is_below(b, at, axis.image));
+                    let inside = axes
+                        .iter()
+                        .zip(&places)
+                        .map(|(axis, &at)| super::super::window::is_in_range(b, at, axis.image));
                     let inside = inside.reduce(|a, c| b.and(a, c)).expect("windows have axes");
                     let take = || {
                         let value = b.load(kernel.buffers[0], dtype, b.add(origin, b.offset(&places, &image_steps)));
@@ -85,7 +87,7 @@ pub(super) fn max_pool(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     Ok(())
 }
 
-/// Indices count the elements of the image that the attributes say; the result may be larger than that.
+/// Lowers MaxUnpool. Indices refer to an image whose size follows from the attributes; the result may be larger.
 pub(super) fn max_unpool(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let (x, indices, y) = (node.input(0)?, node.input(1)?, node.output()?);
     let (input, result) = (cx.shape(x).to_vec(), cx.shape(y).to_vec());
@@ -95,7 +97,7 @@ pub(super) fn max_unpool(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     image.extend(axes.iter().map(|axis| (axis.positions - 1) * axis.stride + axis.kernel - axis.before - axis.after));
     let (dtype, count, size) = (cx.dtype(x), cx.count(x), cx.count(y));
     let image_count = image.iter().product();
-    // Nobody says that indices are different, so one thread writes them all.
+    // Indices may repeat, so a single thread writes all elements, for a deterministic result.
     cx.call(1, 1, &[x, indices], &[y], |b, kernel| {
         let zero = b.zero(b.computed(dtype));
         b.for_each(b.index(0), b.index(size), 1, |i| b.store(zero, kernel.buffers[2], dtype, i));
@@ -104,7 +106,7 @@ pub(super) fn max_unpool(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
             let place = b.coordinates(index, &image);
             let target = b.offset(&place, &strides(&result));
             let outside = b.compare(Compare::GreaterOrEqual, target, b.index(size), true);
-            b.fail_when(outside, Status::IndexOutOfRange);
+            b.fail_if(outside, Status::IndexOutOfRange);
             let value = b.load(kernel.buffers[0], dtype, i);
             b.store(value, kernel.buffers[2], dtype, b.select(outside, b.index(0), target));
         });

@@ -1,5 +1,5 @@
 use crate::{
-    ops::case::{run, try_run},
+    ops::test_operator::{run, try_run},
     testing::floats,
 };
 use divi_onnx::{Attr, DType, Tensor};
@@ -9,13 +9,13 @@ fn ints(values: &[i64]) -> Attr {
 }
 
 #[test]
-fn the_largest_elements_and_where_they_are() {
+fn max_pool_with_indices() {
     let x = floats(&[1, 1, 2, 3], &[1.0, 5.0, 2.0, 4.0, 3.0, 6.0]);
     let kernel = ("kernel_shape", ints(&[2, 2]));
     let types = [(DType::F32, &[1, 1, 1, 2][..]), (DType::I64, &[1, 1, 1, 2])];
     let y = try_run("MaxPool", &[Some(&x)], std::slice::from_ref(&kernel), &types).unwrap();
     assert_eq!((y[0].floats().unwrap(), y[1].ints().unwrap()), (vec![5.0, 6.0], vec![1, 5]));
-    // Counted down the columns, the elements are 0, 2 and 4 in the first row.
+    // In column-major order, the elements of the first row have indices 0, 2 and 4.
     let column_major = [kernel.clone(), ("storage_order", Attr::Int(1))];
     let y = try_run("MaxPool", &[Some(&x)], &column_major, &types).unwrap();
     assert_eq!(y[1].ints().unwrap(), [2, 5]);
@@ -28,9 +28,9 @@ fn the_largest_elements_and_where_they_are() {
     assert_eq!(y.ints().unwrap(), [-5, -3, -3, -128]);
 }
 
-/// Not-a-number is the maximum exactly if it is the first element of a window that is on the image.
+/// NaN is the maximum if and only if it is the first element of the window inside the image.
 #[test]
-fn not_a_number_is_the_maximum_where_it_comes_first() {
+fn nan_is_the_maximum_if_it_comes_first() {
     const N: f64 = f64::NAN;
     let shown = |y: Tensor| y.floats().unwrap().into_iter().map(|v| format!("{v}")).collect::<Vec<_>>().join(" ");
     for dtype in [DType::F64, DType::F32, DType::F16] {
@@ -49,7 +49,7 @@ fn not_a_number_is_the_maximum_where_it_comes_first() {
 }
 
 #[test]
-fn averages_count_what_they_are_told_to() {
+fn averages_include_padding_on_request() {
     let x = floats(&[1, 1, 5], &[2.0, 4.0, 6.0, 8.0, 10.0]);
     let base =
         [("kernel_shape", ints(&[3])), ("strides", ints(&[2])), ("pads", ints(&[1, 1])), ("ceil_mode", Attr::Int(1))];
@@ -77,13 +77,13 @@ fn norms_and_whole_images() {
 }
 
 #[test]
-fn elements_go_back_to_where_they_were() {
+fn max_unpool_restores_positions() {
     let x = floats(&[1, 1, 2, 2], &[1.0, 2.0, 3.0, 4.0]);
     let indices = |values: &[i64]| Tensor::from_ints(DType::I64, vec![1, 1, 2, 2], values).unwrap();
     let attributes = [("kernel_shape", ints(&[2, 2])), ("strides", ints(&[2, 2]))];
     let y = run("MaxUnpool", &[x.clone(), indices(&[5, 7, 13, 15])], &attributes, DType::F32, &[1, 1, 5, 5]);
     let mut expected = vec![0.0; 25];
-    // The indices are those of an image of 4 by 4.
+    // The indices refer to an image of 4 by 4 elements.
     for (value, place) in [(1.0, 6), (2.0, 8), (3.0, 16), (4.0, 18)] {
         expected[place] = value;
     }

@@ -1,4 +1,4 @@
-use crate::{graph::Graph, ops::case::run, testing::floats};
+use crate::{graph::Graph, ops::test_operator::run, testing::floats};
 use divi_onnx::{Attr, DType, Tensor};
 
 fn ints(dtype: DType, dims: &[i64], values: &[i64]) -> Tensor {
@@ -46,7 +46,7 @@ fn scales_are_shared_by_axes_and_blocks() {
 }
 
 #[test]
-fn ranges_are_found() {
+fn dynamic_quantization_finds_the_range() {
     let mut graph = Graph::default();
     let x = graph.input(DType::F32, &[4]);
     let y = graph.apply("DynamicQuantizeLinear", &[x], &[], DType::U8, &[4]);
@@ -56,13 +56,13 @@ fn ranges_are_found() {
     let outputs = graph.run("native", &[floats(&[4], &[-51.0, 0.0, 102.0, 204.0])]).unwrap();
     assert_eq!(outputs[0].ints().unwrap(), [0, 51, 153, 255]);
     let outputs_of = |x: &[f64; 4]| graph.run("native", &[floats(&[4], x)]).unwrap();
-    let endless = outputs_of(&[f64::NEG_INFINITY, 0.0, 1.0, 2.0]);
-    assert_eq!((endless[0].ints().unwrap(), endless[2].ints().unwrap()), (vec![0, 255, 255, 255], vec![255]));
+    let infinite = outputs_of(&[f64::NEG_INFINITY, 0.0, 1.0, 2.0]);
+    assert_eq!((infinite[0].ints().unwrap(), infinite[2].ints().unwrap()), (vec![0, 255, 255, 255], vec![255]));
     assert_eq!(outputs_of(&[f64::NAN; 4])[2].ints().unwrap(), [255]);
     assert_eq!((outputs[1].floats().unwrap(), outputs[2].ints().unwrap()), (vec![1.0], vec![51]));
 }
 
-/// Codes of small floating-point numbers and what they are, the largest and the smallest among them.
+/// Encodings of small floating-point numbers and their values, including the largest and the smallest one.
 #[test]
 fn floating_point_codes() {
     let types: [(DType, &[u8], &[f64]); 5] = [
@@ -83,7 +83,7 @@ fn floating_point_codes() {
         let again = run("DequantizeLinear", &[back, scale.clone()], &[], DType::F32, &[5]);
         assert_eq!(again.floats().unwrap(), values, "{dtype}");
     }
-    // Halves go to the even code, and what is too large to the largest number, unless it must not.
+    // Ties round to the even encoding. Numbers out of range saturate, or become NaN if 'saturate' is 0.
     let x = floats(&[5], &[1.0625, 1.1875, 465.0, -1e9, f64::NAN]);
     let codes = |attributes: &[(&str, Attr)]| {
         run("QuantizeLinear", &[x.clone(), scale.clone()], attributes, DType::F8E4M3FN, &[5])

@@ -1,7 +1,7 @@
-//! Activation functions of recurrent layers, by name.
+//! Activation functions of recurrent layers.
 
 use crate::{
-    emit::{Builder, Compare, V},
+    emit::{Builder, Compare, Math, V},
     error::{Result, unsupported},
     graph::Node,
 };
@@ -22,7 +22,7 @@ pub(super) enum Activation {
     Elu { alpha: f64 },
 }
 
-/// The functions of each direction. Functions with parameters take them from the lists of these one after the other.
+/// Returns the activation functions of each direction. Functions with parameters consume the lists of alphas and betas in order.
 pub(super) fn activations(node: &Node, default: &[&str], directions: usize) -> Result<Vec<Vec<Activation>>> {
     let names: Vec<String> = match node.attributes.get("activations") {
         Some(Attr::Strs(names)) => names.clone(),
@@ -49,7 +49,7 @@ pub(super) fn activations(node: &Node, default: &[&str], directions: usize) -> R
             "scaledtanh" => Activation::ScaledTanh { alpha: alpha(1.0), beta: beta(1.0) },
             "hardsigmoid" => Activation::HardSigmoid { alpha: alpha(0.2), beta: beta(0.5) },
             "elu" => Activation::Elu { alpha: alpha(1.0) },
-            _ => return unsupported(format!("there is no activation '{name}': use one that the specification names")),
+            _ => return unsupported(format!("unknown activation '{name}'; use one of the ONNX specification")),
         });
     }
     Ok(functions.chunks(default.len()).map(<[_]>::to_vec).collect())
@@ -67,8 +67,8 @@ impl Activation {
             Self::Tanh => b.tanh(x),
             Self::Sigmoid => b.sigmoid(x),
             Self::Softsign => b.div(x, b.add(one, b.abs(x)), false),
-            // The larger part is taken out, so that the exponential does not overflow.
-            Self::Softplus => b.add(b.max(x, zero, false), b.math("log1p", &[b.exp(b.neg(b.abs(x)))])),
+            // max(x, 0) is factored out, so that the exponential does not overflow.
+            Self::Softplus => b.add(b.max(x, zero, false), b.math(Math::Log1p, b.exp(b.neg(b.abs(x))))),
             Self::Affine { alpha, beta } => affine(alpha, beta),
             Self::LeakyRelu { alpha } => b.select(is_positive, x, b.mul(float(alpha), x)),
             Self::ThresholdedRelu { alpha } => {

@@ -1,8 +1,9 @@
-//! One step of each kind of cell.
+//! Step functions of the recurrent cells.
 
-use super::{Layer, Places};
+use super::{Buffers, Layer};
 use crate::emit::{Builder, V};
 
+/// Kind of recurrent cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cell {
     Rnn,
@@ -34,20 +35,20 @@ impl Cell {
     }
 }
 
-/// What a step works on.
-struct At<'a> {
+/// Context of the step function for one sequence and step.
+struct StepContext<'a> {
     b: &'a Builder,
     layer: &'a Layer,
-    places: &'a Places,
+    places: &'a Buffers,
     buffers: &'a [V],
     sequence: V,
     step: V,
 }
 
 impl Layer {
-    /// Brings a sequence's states from one step to the next.
-    pub(super) fn step(&self, b: &Builder, places: &Places, buffers: &[V], sequence: V, step: V) {
-        let at = At { b, layer: self, places, buffers, sequence, step };
+    /// Emits the update of a sequence's states by one step.
+    pub(super) fn step(&self, b: &Builder, places: &Buffers, buffers: &[V], sequence: V, step: V) {
+        let at = StepContext { b, layer: self, places, buffers, sequence, step };
         match self.cell {
             Cell::Rnn => at.rnn(),
             Cell::Gru { is_linear_first } => at.gru(is_linear_first),
@@ -56,7 +57,7 @@ impl Layer {
     }
 }
 
-impl At<'_> {
+impl StepContext<'_> {
     fn activate(&self, function: usize, x: V) -> V {
         let b = self.b;
         let clipped = self.layer.clip.map_or(x, |clip| {
@@ -66,7 +67,7 @@ impl At<'_> {
         self.layer.activations[function].apply(b, clipped)
     }
 
-    /// The offset of an element of a scratch buffer that has so many for a sequence.
+    /// Returns the offset of an element in a scratch buffer with `size` elements per sequence.
     fn own(&self, size: i64, element: V) -> V {
         self.b.add(self.b.times(self.sequence, size), element)
     }
@@ -94,7 +95,7 @@ impl At<'_> {
         self.b.store(value, place, self.layer.computed, self.own(self.rows(), row));
     }
 
-    /// What the layer makes of its input, for a row of the gates.
+    /// Loads the input projection of a row of the gates.
     fn input(&self, row: V) -> V {
         let (b, layer) = (self.b, self.layer);
         let before = b.plus(self.step, layer.direction * layer.steps);
@@ -102,7 +103,7 @@ impl At<'_> {
         b.load(self.buffers[self.places.input], layer.computed, b.add(b.times(offset, self.rows()), row))
     }
 
-    /// The bias of the input, or that of the recurrence.
+    /// Loads the bias of the input projection or of the recurrence; 0 if there is none.
     fn bias(&self, of_recurrence: bool, row: V) -> V {
         let (b, layer) = (self.b, self.layer);
         let Some(bias) = self.places.bias else { return b.zero(b.computed(layer.computed)) };
@@ -120,7 +121,7 @@ impl At<'_> {
         Some(b.load(self.buffers[self.places.peepholes?], layer.dtype, b.plus(element, start)))
     }
 
-    /// A row of the recurrence weights times a state, or what stands for it.
+    /// Emits the product of a row of the recurrence weights and a vector, normally the state.
     fn recurrence(&self, row: V, state: impl FnOnce(V) -> V) -> V {
         let (b, layer) = (self.b, self.layer);
         let start = b.times(b.plus(row, layer.direction * self.rows()), layer.hidden);
@@ -131,7 +132,7 @@ impl At<'_> {
         })[0]
     }
 
-    /// Fills rows of the gates with what is activated.
+    /// Computes the pre-activations of rows of the gates.
     fn fill(&self, from: i64, to: i64) {
         let b = self.b;
         b.for_each(b.index(from), b.index(to), 1, |row| {
@@ -159,7 +160,7 @@ impl At<'_> {
                 self.set_gate(row, b.add(input, b.mul(self.gate(reset(j)), linear)));
             });
         } else {
-            // The states that are left after the reset take the place of the second state, which there is none of.
+            // The reset state is kept in the buffer of the cell state, which GRUs do not have.
             b.repeat(hidden, |j| self.set_state(1, j, b.mul(self.gate(reset(j)), self.state(0, j))));
             b.repeat(hidden, |j| {
                 let row = last(j);

@@ -1,5 +1,5 @@
 use crate::{
-    ops::case::{assert_close, run, try_run},
+    ops::test_operator::{assert_close, run, try_run},
     testing::floats,
 };
 use divi_onnx::{Attr, DType, Tensor};
@@ -9,8 +9,8 @@ fn affine() -> Attr {
 }
 
 #[test]
-fn states_go_from_step_to_step_in_both_directions() {
-    // Three steps, two sequences of which the second has two steps, one element.
+fn bidirectional_rnn_with_lengths() {
+    // Three steps, two sequences (the second of length 2), one element.
     let x = floats(&[3, 2, 1], &[1.0, 10.0, 2.0, 20.0, 3.0, 30.0]);
     let (w, r) = (floats(&[2, 1, 1], &[1.0, 1.0]), floats(&[2, 1, 1], &[0.5, 0.5]));
     let bias = floats(&[2, 2], &[1.0, 0.0, 0.0, 0.0]);
@@ -59,9 +59,9 @@ fn lstm_has_gates_and_peepholes() {
 }
 
 #[test]
-fn gru_resets_before_or_behind_the_recurrence() {
+fn gru_resets_before_or_after_the_recurrence() {
     let linear = ("activations", Attr::Strs(vec!["Affine".into(); 2]));
-    // The batch comes first.
+    // Batch-major layout.
     let layout = ("layout", Attr::Int(1));
     let x = floats(&[1, 1, 1], &[1.0]);
     let (w, r) = (floats(&[1, 3, 1], &[0.5, 2.0, 3.0]), floats(&[1, 3, 1], &[0.0, 0.0, 1.0]));

@@ -1,6 +1,6 @@
-//! Where the largest or the smallest element of an axis is.
+//! ArgMax, ArgMin and Hardmax.
 
-use super::{accumulated, farthest, fold::Fold};
+use super::{accumulated, fold::Fold, neutral_extremum};
 use crate::{
     emit::{Builder, Compare, V},
     error::Result,
@@ -8,12 +8,12 @@ use crate::{
     lowering::Lowering,
     ops::{
         elementwise::{check_numbers, convert, grain, is_unsigned},
-        movement::around,
+        movement::sizes_around,
     },
 };
 use divi_onnx::{DType, node::normalize_axis};
 
-/// Whether an element beats the best one so far; what is no number beats all others.
+/// Emits the condition that an element replaces the best one so far; NaN replaces all numbers.
 fn is_better(b: &Builder, dtype: DType, is_max: bool, wins_ties: bool, x: V, best: V) -> V {
     let how = match (is_max, wins_ties) {
         (true, false) => Compare::Greater,
@@ -35,18 +35,19 @@ pub(super) fn arg(cx: &mut Lowering<'_>, node: &Node, is_max: bool) -> Result<()
     let input = node.input(0)?;
     let axis = normalize_axis(attributes.int_or("axis", 0)?, cx.shape(input).len())?;
     let wins_ties = attributes.flag("select_last_index", false)?;
-    place_of_extremum(cx, input, axis, node.output()?, is_max, wins_ties);
+    index_of_extremum(cx, input, axis, node.output()?, is_max, wins_ties);
     Ok(())
 }
 
-fn place_of_extremum(cx: &mut Lowering<'_>, input: Id, axis: usize, output: Id, is_max: bool, wins_ties: bool) {
+/// Adds a call that computes the index of the extremum of an axis. If `wins_ties`, the last of equal elements is selected.
+fn index_of_extremum(cx: &mut Lowering<'_>, input: Id, axis: usize, output: Id, is_max: bool, wins_ties: bool) {
     let dtype = cx.dtype(input);
     Fold::new(cx, input, &[axis]).call(
         cx,
         None,
         output,
         &[accumulated(dtype), DType::I64],
-        |b| vec![farthest(b, dtype, is_max), b.index(0)],
+        |b| vec![neutral_extremum(b, dtype, is_max), b.index(0)],
         |b, state, item| {
             let is_better = is_better(b, dtype, is_max, wins_ties, item.value, state[0]);
             vec![b.select(is_better, item.value, state[0]), b.select(is_better, item.number, state[1])]
@@ -55,15 +56,15 @@ fn place_of_extremum(cx: &mut Lowering<'_>, input: Id, axis: usize, output: Id, 
     );
 }
 
-/// One at the first of the largest elements of an axis, zero elsewhere.
+/// Lowers Hardmax: one at the first of the largest elements of an axis, zero elsewhere.
 pub(super) fn hardmax(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     check_numbers(cx, node)?;
     let (input, output) = (node.input(0)?, node.output()?);
     let (shape, dtype) = (cx.shape(input).to_vec(), cx.dtype(output));
     let axis = normalize_axis(node.attributes().int_or("axis", -1)?, shape.len())?;
-    let (outer, size, inner) = around(&shape, axis);
+    let (outer, size, inner) = sizes_around(&shape, axis);
     let places = cx.temporary(DType::I64, &[outer, inner]);
-    place_of_extremum(cx, input, axis, places, true, false);
+    index_of_extremum(cx, input, axis, places, true, false);
     let grain = grain(dtype, outer, 16 * 1024 / (size * inner).max(1));
     cx.call(outer, grain, &[places], &[output], |b, kernel| {
         b.for_each(kernel.begin, kernel.end, 1, |outer| {

@@ -1,8 +1,7 @@
-//! The loops of a reduction.
+//! Loop nests of reductions.
 //!
-//! Where the last axis is folded, each element of the result is computed in registers, along neighbours of the operand.
-//! Where it stays, several neighbours of the result are computed at once, and what is known of them so far is kept on the
-//! stack: so that either way the innermost loop is along neighbours.
+//! If the last axis is reduced, each element of the result is accumulated in registers. If it is kept, several adjacent elements of the
+//! result are accumulated on the stack. Either way, the innermost loop reads contiguous elements of the operand.
 
 use crate::{
     emit::{Builder, V},
@@ -12,28 +11,29 @@ use crate::{
 };
 use divi_onnx::DType;
 
-/// Neighbours of the result that are computed at once.
+/// Adjacent elements of the result that are computed together.
 const BLOCK: i64 = 64;
-/// Fewer elements of the operand are not worth a thread.
+/// Minimal number of elements of the operand per thread.
 const GRAIN: i64 = 16 * 1024;
 
-/// An operand seen as axes that stay and axes that are folded.
+/// Operand of a reduction with its kept and reduced axes.
 pub(super) struct Fold {
     input: Id,
     dtype: DType,
-    /// Sizes and strides, without those of size 1, and with neighbours of one kind as one.
+    /// Sizes and strides of kept axes, without axes of size 1 and with adjacent axes merged.
     kept: Vec<(i64, i64)>,
+    /// Sizes and strides of reduced axes, likewise.
     folded: Vec<(i64, i64)>,
-    /// Neighbours of the result that are neighbours of the operand.
+    /// Size of a kept last axis, which is contiguous in operand and result; 1 if the last axis is reduced.
     run: i64,
 }
 
-/// An element on its way into a result.
+/// An element of the operand.
 pub(super) struct Item {
     pub(super) value: V,
-    /// Its number among those that are folded into one.
+    /// Index among the elements that are reduced to the same result.
     pub(super) number: V,
-    /// The element of the value beside the result.
+    /// Corresponding element of the additional operand.
     pub(super) beside: Option<V>,
 }
 
@@ -63,10 +63,10 @@ impl Fold {
         Self { input, dtype: cx.dtype(input), kept, folded, run }
     }
 
-    /// Computes the result: `start` is what is known of an element before anything is folded into it, `step` folds an
-    /// element of the operand, `finish` makes the element. States have the types `wide`. `beside` is a value of as many
-    /// elements as the result that the last two look at.
-    #[expect(clippy::too_many_arguments, reason = "a loop has a start, a step and an end, and what they are about")]
+    /// Adds the call of the reduction: `start` returns the initial state, `step` updates it by an element of the operand, `finish`
+    /// converts it to an element of the result. `wide` are the types of the state. `beside` is an additional operand of the size of the
+    /// result that is passed to `step` and `finish`.
+    #[expect(clippy::too_many_arguments, reason = "a reduction has an initial state, a step, and a final conversion")]
     pub(super) fn call(
         &self,
         cx: &mut Lowering<'_>,
@@ -85,7 +85,7 @@ impl Fold {
         let (folded, folded_strides): (Vec<_>, Vec<_>) = self.folded.iter().copied().unzip();
         let folded_numbers = crate::graph::strides(&folded);
         let folded_count: i64 = folded.iter().product();
-        let at_once = cx.at_once(BLOCK);
+        let at_once = cx.elements_per_iteration(BLOCK);
         let blocks = (self.run + at_once - 1) / at_once;
         let extent = kept.iter().product::<i64>() * blocks;
         let grain = grain(result, extent, GRAIN / (folded_count * self.run.min(at_once)).max(1));
@@ -103,7 +103,7 @@ impl Fold {
                     b.store(finish(b, &state, beside), target, result, number);
                 });
             }
-            let states: Vec<V> = wide.iter().map(|_| b.scratch(at_once, b.i64())).collect();
+            let states: Vec<V> = wide.iter().map(|_| b.alloca(at_once, b.i64())).collect();
             let load = |i| states.iter().zip(wide).map(|(&state, &dtype)| b.load(state, dtype, i)).collect::<Vec<_>>();
             let store = |values: Vec<V>, i| {
                 for ((value, &state), &dtype) in values.into_iter().zip(&states).zip(wide) {

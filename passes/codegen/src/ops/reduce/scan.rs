@@ -1,4 +1,4 @@
-//! Sums and products of all elements up to one.
+//! Cumulative sums and products.
 
 use super::{accumulated, check_numbers, convert};
 use crate::{
@@ -6,10 +6,11 @@ use crate::{
     error::{Result, unsupported},
     graph::Node,
     lowering::Lowering,
-    ops::{elementwise::grain, movement::around},
+    ops::{elementwise::grain, movement::sizes_around},
 };
 use divi_onnx::node::normalize_axis;
 
+/// Lowers a scan along an axis with initial value `start`; inclusive or exclusive, forward or reverse.
 pub(super) fn scan(
     cx: &mut Lowering<'_>,
     node: &Node,
@@ -24,14 +25,14 @@ pub(super) fn scan(
     let &[axis] = axis.as_slice() else { return unsupported("operand 1 must be one axis") };
     let (shape, dtype) = (cx.shape(input).to_vec(), cx.dtype(input));
     let wide = accumulated(dtype);
-    let (outer, size, inner) = around(&shape, normalize_axis(axis, shape.len())?);
+    let (outer, size, inner) = sizes_around(&shape, normalize_axis(axis, shape.len())?);
     let extent = outer * inner;
     cx.call(extent, grain(dtype, extent, 16 * 1024 / size.max(1)), &[input], &[output], |b, kernel| {
         b.for_each(kernel.begin, kernel.end, 1, |line| {
             let (outer, place) = b.div_rem(line, inner);
             let base = b.add(b.times(outer, size * inner), place);
             let start = b.number(start, b.computed(wide));
-            b.for_with(b.index(0), b.index(size), 1, &[start], |i, state| {
+            b.for_loop_carried(b.index(0), b.index(size), 1, &[start], |i, state| {
                 let i = if is_reverse { b.sub(b.index(size - 1), i) } else { i };
                 let at = b.add(base, b.times(i, inner));
                 let next = step(b, state[0], convert(b, b.load(kernel.buffers[0], dtype, at), dtype, wide));

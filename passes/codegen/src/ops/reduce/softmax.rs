@@ -1,18 +1,18 @@
-//! Shares of a whole, by exponentials.
+//! Softmax and LogSoftmax.
 
 use super::{accumulated, check_numbers};
 use crate::{
-    emit::{Builder, V},
+    emit::{Builder, Math, V},
     error::Result,
     graph::{Id, Node},
     lowering::Lowering,
-    ops::movement::around,
+    ops::movement::sizes_around,
 };
 use divi_onnx::node::normalize_axis;
 
-/// Neighbours that are computed at once where the axis is not the last one.
+/// Adjacent columns that are computed together if the axis is not the last one.
 const BLOCK: i64 = 64;
-/// Fewer elements are not worth a thread.
+/// Minimal number of elements per thread.
 const GRAIN: i64 = 2048;
 
 pub(super) fn softmax(cx: &mut Lowering<'_>, node: &Node, is_log: bool) -> Result<()> {
@@ -20,7 +20,7 @@ pub(super) fn softmax(cx: &mut Lowering<'_>, node: &Node, is_log: bool) -> Resul
     let (input, output) = (node.input(0)?, node.output()?);
     let shape = cx.shape(input).to_vec();
     let axis = normalize_axis(node.attributes().int_or("axis", -1)?, shape.len())?;
-    let sizes = around(&shape, axis);
+    let sizes = sizes_around(&shape, axis);
     if sizes.2 == 1 {
         along_rows(cx, input, output, sizes, is_log)
     } else {
@@ -29,19 +29,19 @@ pub(super) fn softmax(cx: &mut Lowering<'_>, node: &Node, is_log: bool) -> Resul
     Ok(())
 }
 
-/// What a row's sum is applied as: a factor, or what is subtracted.
+/// Returns the normalization of a row from its sum: a factor, or for LogSoftmax the subtrahend.
 fn finished(b: &Builder, sum: V, is_log: bool) -> V {
-    if is_log { b.math("log", &[sum]) } else { b.div(b.float(1.0, b.type_of(sum)), sum, false) }
+    if is_log { b.math(Math::Log, sum) } else { b.div(b.float(1.0, b.type_of(sum)), sum, false) }
 }
 
-/// One element, by the largest of its row and what [`finished`] made of the sum.
+/// Returns an element of the result from the maximum of its row and the normalization of [`finished`].
 fn share(b: &Builder, x: V, largest: V, whole: V, is_log: bool) -> V {
     let below = b.sub(x, largest);
     if is_log { b.sub(below, whole) } else { b.mul(b.exp(below), whole) }
 }
 
-/// Rows of neighbours, in three passes: the largest, the sum, and the shares. Exponentials are kept in the result where
-/// that keeps all of their bits.
+/// Adds the call for contiguous rows, in three passes: maximum, sum, normalization. Exponentials are kept in the result if its type has
+/// full precision.
 fn along_rows(cx: &mut Lowering<'_>, input: Id, output: Id, (rows, size, _): (i64, i64, i64), is_log: bool) {
     let dtype = cx.dtype(input);
     let keeps = !is_log && dtype == accumulated(dtype);
@@ -52,10 +52,10 @@ fn along_rows(cx: &mut Lowering<'_>, input: Id, output: Id, (rows, size, _): (i6
             let start = b.times(row, size);
             let (zero, count) = (b.index(0), b.index(size));
             let lowest = b.float(f64::NEG_INFINITY, ty);
-            let largest = b.for_with(zero, count, 1, &[lowest], |i, state| {
-                vec![b.max_number(state[0], b.load(source, dtype, b.add(start, i)))]
+            let largest = b.for_loop_carried(zero, count, 1, &[lowest], |i, state| {
+                vec![b.max(state[0], b.load(source, dtype, b.add(start, i)), false)]
             })[0];
-            let sum = b.for_with(zero, count, 1, &[b.zero(ty)], |i, state| {
+            let sum = b.for_loop_carried(zero, count, 1, &[b.zero(ty)], |i, state| {
                 let at = b.add(start, i);
                 let term = b.exp(b.sub(b.load(source, dtype, at), largest));
                 if keeps {
@@ -77,16 +77,16 @@ fn along_rows(cx: &mut Lowering<'_>, input: Id, output: Id, (rows, size, _): (i6
     });
 }
 
-/// Several neighbouring columns at once, whose largest elements and sums are kept on the stack.
+/// Adds the call for columns. Several adjacent columns are computed together, with maxima and sums on the stack.
 fn along_columns(cx: &mut Lowering<'_>, input: Id, output: Id, (outer, size, inner): (i64, i64, i64), is_log: bool) {
     let dtype = cx.dtype(input);
     let wide = accumulated(dtype);
-    let at_once = cx.at_once(BLOCK);
+    let at_once = cx.elements_per_iteration(BLOCK);
     let blocks = (inner + at_once - 1) / at_once;
     cx.call(outer * blocks, GRAIN / (size * inner.min(at_once)).max(1), &[input], &[output], |b, kernel| {
         let ty = b.computed(dtype);
         let [source, target] = [kernel.buffers[0], kernel.buffers[1]];
-        let [largest, sums] = [0, 1].map(|_| b.scratch(at_once, b.i64()));
+        let [largest, sums] = [0, 1].map(|_| b.alloca(at_once, b.i64()));
         b.for_each(kernel.begin, kernel.end, 1, |number| {
             let (outer, block) = b.div_rem(number, blocks);
             let first = b.times(block, at_once);
@@ -104,7 +104,7 @@ fn along_columns(cx: &mut Lowering<'_>, input: Id, output: Id, (outer, size, inn
                 b.store(b.zero(ty), sums, wide, j);
             });
             elements(&|at, j| {
-                let value = b.max_number(b.load(largest, wide, j), b.load(source, dtype, at));
+                let value = b.max(b.load(largest, wide, j), b.load(source, dtype, at), false);
                 b.store(value, largest, wide, j);
             });
             elements(&|at, j| {

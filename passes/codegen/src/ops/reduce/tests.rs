@@ -2,12 +2,12 @@ use crate::testing::{assert_close, evaluate, floats, ints};
 use divi_onnx::{Attr, DType, Tensor};
 use std::slice::from_ref;
 
-/// Numbers that are neither sorted nor equal.
+/// Returns numbers in no particular order.
 fn numbers(count: i64) -> Vec<f64> {
     (0..count).map(|i| ((i * 37 + 11) % 101) as f64 / 10.0 - 5.0).collect()
 }
 
-/// A reduction of one element list.
+/// Reference implementation of the reductions.
 fn reference(op: &str, values: &[f64]) -> f64 {
     let count = values.len() as f64;
     let sum = |f: &dyn Fn(f64) -> f64| values.iter().map(|&x| f(x)).sum::<f64>();
@@ -42,7 +42,7 @@ fn every_reduction_folds_any_axes() {
     ];
     for op in ops {
         let mut values = numbers(3 * 4 * 70);
-        // What neither overflows nor cancels out.
+        // Avoid overflow and cancellation.
         match op {
             "ReduceProd" => values.iter_mut().for_each(|value| *value = 1.0 + *value / 100.0),
             "ReduceLogSum" => values.iter_mut().for_each(|value| *value = value.abs() + 1.0),
@@ -98,7 +98,7 @@ fn empty_sets_and_no_axes() {
 }
 
 #[test]
-fn places_of_extrema() {
+fn indices_of_extrema() {
     let x = floats(&[2, 3], &[2.0, 2.0, 1.0, f64::NAN, 5.0, 7.0]);
     let case = |op: &str, axis, last, shape: &[i64]| {
         let attributes = [("axis", Attr::Int(axis)), ("select_last_index", Attr::Int(last))];
@@ -140,7 +140,7 @@ fn softmax_along_any_axis() {
 }
 
 #[test]
-fn cumulation_goes_either_way() {
+fn scans_are_inclusive_or_exclusive_in_both_directions() {
     let x = floats(&[2, 3], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
     let case = |op: &str, axis, exclusive, reverse| {
         let attributes = [("exclusive", Attr::Int(exclusive)), ("reverse", Attr::Int(reverse))];

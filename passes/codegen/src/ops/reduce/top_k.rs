@@ -1,4 +1,4 @@
-//! The largest or smallest elements of an axis, in order.
+//! TopK.
 
 use super::{check_numbers, is_unsigned};
 use crate::{
@@ -6,12 +6,12 @@ use crate::{
     error::Result,
     graph::Node,
     lowering::Lowering,
-    ops::{elementwise::grain, movement::around},
+    ops::{elementwise::grain, movement::sizes_around},
 };
 use divi_onnx::{DType, node::normalize_axis};
 
-/// Goes through each line of elements and keeps the best ones so far, sorted, in the results: a better one goes behind all
-/// that are not worse, so that of equal ones the first wins. Not-a-number is larger than all numbers, as in ONNX's reference.
+/// Lowers TopK by insertion into a sorted list of the best elements so far, which is kept in the results: O(size * k) per line. A new
+/// element is inserted after equal ones, so the order is stable. NaN is larger than all numbers, as in ONNX's reference.
 pub(super) fn top_k(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     check_numbers(cx, node)?;
     let input = node.input(0)?;
@@ -22,7 +22,7 @@ pub(super) fn top_k(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let is_largest = attributes.flag("largest", true)?;
     let how = if is_largest { Compare::Greater } else { Compare::Less };
     let k = cx.known_ints(node.input(1)?, "k")?.first().copied().unwrap_or(0);
-    let (outer, size, inner) = around(&shape, axis);
+    let (outer, size, inner) = sizes_around(&shape, axis);
     let mut result = shape.clone();
     result[axis] = k;
     let values = node.result(0).unwrap_or_else(|| cx.temporary(dtype, &result));
@@ -35,7 +35,7 @@ pub(super) fn top_k(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
             let from = b.add(b.times(outer, size * inner), column);
             let to = b.add(b.times(outer, k * inner), column);
             let at = |i| b.add(to, b.times(i, inner));
-            b.for_with(b.index(0), b.index(size), 1, &[b.index(0)], |i, state| {
+            b.for_loop_carried(b.index(0), b.index(size), 1, &[b.index(0)], |i, state| {
                 let x = b.load(source, dtype, b.add(from, b.times(i, inner)));
                 let kept = state[0];
                 let beats = |place| {
@@ -48,11 +48,11 @@ pub(super) fn top_k(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
                     b.or(is_better, b.and(b.is_nan(more), b.not(b.is_nan(less))))
                 };
                 let is_full = b.equal(kept, b.index(k));
-                // Nothing is kept yet where the last place is looked at before it is full, which does no harm.
+                // Before the list is full, its last element is uninitialized; the comparison is then irrelevant.
                 let enters = b.or(b.not(is_full), beats(b.index(k - 1)));
-                b.when(enters, || {
+                b.if_then(enters, || {
                     let last = b.select(is_full, b.index(k - 1), kept);
-                    let free = b.while_with(
+                    let free = b.while_loop(
                         &[last],
                         |state| {
                             let is_inside = b.less(b.index(0), state[0]);

@@ -1,4 +1,4 @@
-//! Windows and filters, which are known when their sizes are.
+//! Windows and mel filters, computed at compile time.
 
 use super::known_int;
 use crate::{
@@ -10,7 +10,7 @@ use divi_onnx::{Op, Tensor};
 use divi_runtime::prepare::Expression;
 use std::f64::consts::{LN_10, PI};
 
-/// Makes a result of numbers.
+/// Makes a result a constant.
 fn define(cx: &mut Lowering<'_>, result: Id, values: &[f64]) -> Result<()> {
     let (dtype, shape) = (cx.dtype(result), cx.shape(result).to_vec());
     let tensor = if dtype.is_float() {
@@ -19,7 +19,7 @@ fn define(cx: &mut Lowering<'_>, result: Id, values: &[f64]) -> Result<()> {
         let whole: Vec<_> = values.iter().map(|&value| value as i64).collect();
         Tensor::from_ints(dtype, shape.clone(), &whole)
     };
-    let Some(tensor) = tensor else { return unsupported(format!("there is no code for a result of {dtype}")) };
+    let Some(tensor) = tensor else { return unsupported(format!("results of type {dtype} are not supported")) };
     let constant = cx.constant(dtype, &shape, Expression::bytes(tensor.bytes()));
     cx.alias(result, constant);
     Ok(())
@@ -29,7 +29,7 @@ pub(super) fn window(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let size = known_int(cx, node.input(0)?, "the window's size")?;
     let period = if node.attributes().flag("periodic", true)? { size } else { size - 1 };
     let value = |i: i64| {
-        // A symmetric window of one element has its middle alone.
+        // A symmetric window of one element consists of its middle.
         if period == 0 {
             return 1.0;
         }
@@ -44,7 +44,7 @@ pub(super) fn window(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     define(cx, node.output()?, &values)
 }
 
-/// Triangles that are equally wide on the mel scale, over the bins of a spectrum.
+/// Lowers MelWeightMatrix: triangular filters over the bins of a spectrum, of equal width on the mel scale.
 pub(super) fn mel_weight_matrix(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let bins = known_int(cx, node.input(0)?, "the number of bins")?;
     let length = known_int(cx, node.input(1)?, "the length of the transform")?;
@@ -53,7 +53,7 @@ pub(super) fn mel_weight_matrix(cx: &mut Lowering<'_>, node: &Node) -> Result<()
         let id = node.input(index)?;
         match cx.tensor(id).and_then(Tensor::floats).as_deref() {
             Some(&[hertz]) => Ok(hertz),
-            _ => unsupported("the edges of the frequencies must be constant: the filter is made with the code"),
+            _ => unsupported("the edges of the frequencies must be constant: the filter is computed at compile time"),
         }
     };
     let mel = |hertz: f64| 2595.0 * (hertz / 700.0).ln_1p() / LN_10;

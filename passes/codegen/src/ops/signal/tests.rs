@@ -1,11 +1,11 @@
-use crate::{graph::Graph, ops::case::assert_close, testing::floats};
+use crate::{graph::Graph, ops::test_operator::assert_close, testing::floats};
 use divi_onnx::{Attr, DType, Tensor};
 
 /// Applies an operator to a signal and constants.
 fn run(op: &str, signal: Option<&Tensor>, known: &[Tensor], attributes: &[(&str, Attr)], shape: &[i64]) -> Tensor {
     let mut graph = Graph::default();
     let mut operands: Vec<_> = signal.iter().map(|tensor| graph.input(tensor.dtype(), tensor.dims())).collect();
-    operands.extend(known.iter().map(|tensor| graph.known(tensor.clone())).collect::<Vec<_>>());
+    operands.extend(known.iter().map(|tensor| graph.constant(tensor.clone())).collect::<Vec<_>>());
     let y = graph.apply(op, &operands, attributes, DType::F32, shape);
     graph.outputs = vec![y];
     let inputs: Vec<_> = signal.into_iter().cloned().collect();

@@ -1,30 +1,30 @@
-//! How much memory this process may use.
+//! Detection of the memory that this process may use.
 
 use crate::{device::detect::text, system::units::Bytes};
 use std::path::Path;
 
-/// The machine's memory, or less if a control group says so.
+/// Returns the machine's memory, or the limit of a cgroup if that is less.
 pub(super) fn of_this_machine() -> Option<Bytes> {
     let total = total(&text("/proc/meminfo")?)?;
     let groups = text("/proc/self/cgroup").unwrap_or_default();
     Some(Bytes(limits(&groups).fold(total, u64::min)))
 }
 
-/// `MemTotal` of `/proc/meminfo`, which is in KiB there.
+/// Returns `MemTotal` of `/proc/meminfo`, which is in KiB, in bytes.
 fn total(meminfo: &str) -> Option<u64> {
     let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     kib.checked_mul(1024).filter(|bytes| *bytes > 0)
 }
 
-/// What the control groups of this process allow, in either version of them. In a container a group's own folder may be
-/// mounted as the root, so that is asked as well.
+/// Returns the memory limits of the cgroups (v1 or v2) of this process. In a container a cgroup's directory may be mounted as
+/// the root, which is therefore included.
 fn limits(groups: &str) -> impl Iterator<Item = u64> {
     let folders = groups.lines().flat_map(folders);
     folders.filter_map(|(file, folder)| limit(&text(Path::new(&folder).join(file))?))
 }
 
-/// The folders that may limit memory by a line of `/proc/self/cgroup`, with the file that says so.
+/// Returns the directories whose cgroups limit memory, for a line of `/proc/self/cgroup`, with the name of the limit's file.
 fn folders(line: &str) -> Vec<(&'static str, String)> {
     let mut parts = line.splitn(3, ':').skip(1);
     let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else { return Vec::new() };
@@ -35,11 +35,11 @@ fn folders(line: &str) -> Vec<(&'static str, String)> {
         }
         _ => return Vec::new(),
     };
-    // A limit of any group above holds too.
+    // Limits of ancestors apply too.
     Path::new(path).ancestors().map(|path| (file, format!("{root}{}", path.display()))).collect()
 }
 
-/// `max` is no limit; version 1 says the same with a number that no machine reaches.
+/// Parses a limit. `max` means none; version 1 uses a number larger than any memory.
 fn limit(text: &str) -> Option<u64> {
     text.trim().parse().ok().filter(|bytes| *bytes > 0)
 }
@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_and_those_above_limit() {
+    fn cgroups_and_ancestors_limit_memory() {
         let unified: Vec<_> =
             ["/sys/fs/cgroup/a/b", "/sys/fs/cgroup/a", "/sys/fs/cgroup/"].map(|f| ("memory.max", f.to_owned())).into();
         assert_eq!(folders("0::/a/b"), unified);

@@ -1,26 +1,27 @@
-//! How fast this CPU is at most, from what it says about itself.
+//! Peak rates of this CPU, derived from `/proc/cpuinfo`.
 
 use super::{CORE_BYTES_PER_SECOND, DEFAULT_HERTZ, flops_per_cycle};
 use crate::{
-    device::{Gains, Rates, detect::text},
+    device::{Rates, TypeRatios, detect::text},
     system::units::{BytesPerSecond, FlopsPerSecond},
 };
 
-/// What is known about a CPU.
+/// Properties of a CPU.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Processor {
-    /// Those that this process may use.
+    /// Hardware threads that this process may use.
     pub(super) threads: u32,
-    /// How many of them share a core, and with it the units that compute.
+    /// Hardware threads per core, which share its execution units.
     pub(super) threads_per_core: u32,
     pub(super) sockets: u32,
+    /// Nominal clock.
     pub(super) hertz: f64,
-    /// Whether the vendor is AMD: its memory and vector units come in other sizes.
+    /// True if the vendor is AMD, whose vector units and memory channels differ.
     pub(super) is_amd: bool,
-    /// Sold for servers, with more channels of memory.
+    /// True for server models, which have more memory channels.
     pub(super) is_server: bool,
     features: Features,
-    /// Not x86-64.
+    /// True for AArch64, false for x86-64.
     is_arm: bool,
 }
 
@@ -37,14 +38,14 @@ struct Features {
 
 impl Processor {
     pub(super) fn of_this_machine() -> Self {
-        // Affinity and quotas of cgroups are taken into account by the standard library.
+        // The standard library takes affinity and cgroup quotas into account.
         let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get());
         let threads = u32::try_from(threads).unwrap_or(u32::MAX);
         Self::from_cpuinfo(threads, &text("/proc/cpuinfo").unwrap_or_default(), cfg!(target_arch = "aarch64"))
     }
 
-    /// Reads what Linux says in `/proc/cpuinfo`. The clock that is running now is not used, as it changes: the nominal one
-    /// is part of an Intel CPU's name, and the time-stamp counter, which runs at it, gives the number of bogomips.
+    /// Parses Linux's `/proc/cpuinfo`. The current clock varies, so the nominal one is used: it is part of an Intel CPU's name,
+    /// and bogomips are derived from the time-stamp counter, which runs at it.
     fn from_cpuinfo(threads: u32, cpuinfo: &str, is_arm: bool) -> Self {
         let lines =
             || cpuinfo.lines().filter_map(|line| line.split_once(':')).map(|(key, value)| (key.trim(), value.trim()));
@@ -77,7 +78,7 @@ impl Processor {
         }
     }
 
-    /// As LLVM names it.
+    /// Returns LLVM's name of the architecture level.
     pub(super) fn arch(&self) -> &'static str {
         match self.features {
             _ if self.is_arm => "generic",
@@ -87,18 +88,18 @@ impl Processor {
         }
     }
 
-    /// Peak rates of so many threads, as if each had a core for itself as long as there are any.
+    /// Returns the peak rates of `threads` threads, which are distributed to as many cores as possible.
     pub(super) fn rates(&self, threads: u32) -> Rates {
         let cores = f64::from(threads.min(self.threads.div_ceil(self.threads_per_core)));
-        // AMD's vectors of 512 bits take two cycles up to Zen 4, and Zen 5 cannot be told apart here.
+        // AMD executes 512-bit vectors in two cycles up to Zen 4; Zen 5 is not distinguished.
         let halved = self.is_amd && self.features.avx512;
         let level = if halved { "x86-64-v3" } else { self.arch() };
-        // Without fused multiply-adds, a multiplication and an addition of eight numbers each.
+        // AVX without FMA: one multiplication and one addition of eight lanes per cycle.
         let per_cycle = if level == "x86-64-v2" && self.features.avx { 16.0 } else { flops_per_cycle(level) };
-        let gains = Gains {
+        let type_ratios = TypeRatios {
             f64: 0.5,
             f16: if self.features.avx512_fp16 { 2.0 } else { 1.0 },
-            // AMX: 1024 operations a cycle on bf16 and 2048 on bytes.
+            // AMX: 1024 operations per cycle on bf16 and 2048 on int8.
             bf16: match self.features {
                 Features { amx: true, .. } => 16.0,
                 Features { avx512_bf16: true, .. } => 2.0,
@@ -111,10 +112,11 @@ impl Processor {
             },
         };
         let bandwidth = (cores * CORE_BYTES_PER_SECOND).min(self.socket_bytes_per_second() * f64::from(self.sockets));
-        Rates::with_gains(FlopsPerSecond(cores * self.hertz * per_cycle), BytesPerSecond(bandwidth), gains)
+        Rates::with_type_ratios(FlopsPerSecond(cores * self.hertz * per_cycle), BytesPerSecond(bandwidth), type_ratios)
     }
 
-    /// Channels times what memory of the time brings, of which programs see four fifths.
+    /// Returns the memory bandwidth of a socket: channels times the rate of typical memory of that generation, of which four
+    /// fifths are achievable.
     fn socket_bytes_per_second(&self) -> f64 {
         let peak = match (self.is_server, self.is_amd, self.features) {
             (false, ..) => 51.2e9,                                  // 2 x DDR4-3200
@@ -130,13 +132,13 @@ impl Processor {
     }
 }
 
-/// The clock in a name such as `Intel(R) Xeon(R) CPU E5-2698 v4 @ 2.20GHz`.
+/// Returns the clock in a name such as `Intel(R) Xeon(R) CPU E5-2698 v4 @ 2.20GHz`.
 fn nominal(name: &str) -> Option<f64> {
     let gigahertz = name.rsplit_once('@')?.1.trim().strip_suffix("GHz")?;
     gigahertz.trim().parse::<f64>().ok().filter(|gigahertz| gigahertz.is_finite()).map(|gigahertz| gigahertz * 1e9)
 }
 
-/// Rounded to 50 MHz, because the counter is measured when the machine starts, and a little differently each time.
+/// Returns the clock for a number of bogomips, rounded to 50 MHz, because the counter is measured at boot with some noise.
 fn hertz_of_bogomips(bogomips: f64) -> f64 {
     (bogomips / 2.0 / 50.0).round() * 50e6
 }
@@ -150,7 +152,7 @@ mod tests {
         avx512_bf16 avx512_vnni avx512_fp16 amx_bf16 amx_tile amx_int8\nbogomips\t: 4200.01\n\nprocessor\t: 1\nphysical id\t: 0\n";
 
     #[test]
-    fn a_xeon_of_today() {
+    fn xeon_with_amx() {
         let cpu = Processor::from_cpuinfo(2, XEON, false);
         assert_eq!((cpu.threads, cpu.threads_per_core, cpu.sockets, cpu.hertz), (2, 1, 1, 2.1e9));
         assert_eq!(cpu.arch(), "x86-64-v4");
@@ -173,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn an_epyc_computes_with_half_vectors() {
+    fn epyc_executes_half_vectors() {
         let text = "vendor_id : AuthenticAMD\nmodel name : AMD EPYC 9654 96-Core Processor\nsiblings : 192\ncpu cores : 96\n\
             flags : avx avx2 fma avx512f avx512dq avx512cd avx512bw avx512vl avx512_vnni avx512_bf16\nbogomips : 4799.93\n";
         let cpu = Processor::from_cpuinfo(192, text, false);
@@ -182,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_the_kernel_says_there_are_rates() {
+    fn garbled_cpuinfo_still_yields_rates() {
         let garbled =
             "flags\nsiblings : x\ncpu cores : 0\nbogomips : -inf\nphysical id : 4294967295\nmodel name : @ NaNGHz";
         for (text, is_arm) in [("", false), ("", true), (garbled, false), (garbled, true)] {

@@ -1,33 +1,33 @@
-//! GPU architectures: peak rates by data sheets.
+//! GPU architectures: peak rates from data sheets.
 
 use crate::{
-    device::Gains,
+    device::TypeRatios,
     system::units::{BytesPerSecond, FlopsPerSecond},
 };
 
-/// A GPU architecture, by the data sheet of the card it is best known for.
+/// GPU architecture, with the rates of a representative card.
 #[derive(Debug)]
 pub(super) struct Architecture {
-    /// The compute capability, times ten.
+    /// Compute capability, times ten.
     capability: u32,
-    /// Operations a second, as the four below.
+    /// Operations per second; those of other types follow.
     f32: f64,
     f64: f64,
     f16: f64,
     bf16: f64,
     i8: f64,
-    /// Bytes a second.
+    /// Memory bandwidth in bytes per second.
     bandwidth: f64,
-    /// f32 operations that a multiprocessor starts in a cycle.
+    /// f32 operations that a multiprocessor issues per cycle.
     pub(super) lanes: u32,
-    /// The generation of PCI Express that its cards speak.
+    /// Generation of PCI Express.
     pub(super) pcie: u32,
-    /// What NVLink brings in one direction between two cards, bytes a second.
+    /// Bandwidth of NVLink in one direction between two cards, in bytes per second.
     nvlink: f64,
 }
 
-/// In increasing order. Where an architecture has no bf16, it is computed as f32; where it has no 8-bit tensor cores,
-/// dp4a does four at once.
+/// Architectures, sorted by capability. Without bf16 its rate is that of f32. Without 8-bit tensor cores the rate of int8 is
+/// that of dp4a (from 6.1 on), four times that of f32.
 #[rustfmt::skip]
 static ARCHITECTURES: [Architecture; 10] = [
     // P100 SXM2
@@ -53,7 +53,7 @@ static ARCHITECTURES: [Architecture; 10] = [
 ];
 
 impl Architecture {
-    /// The newest architecture that is not newer than this one; the oldest for what is older than all.
+    /// Returns the newest architecture that is not newer than `capability`, or the oldest one if there is none.
     pub(super) fn nearest(capability: u32) -> &'static Self {
         let older = ARCHITECTURES.iter().rev().find(|architecture| architecture.capability <= capability);
         older.unwrap_or(&ARCHITECTURES[0])
@@ -63,8 +63,13 @@ impl Architecture {
         ARCHITECTURES.iter().find(|architecture| architecture.capability == capability)
     }
 
-    pub(super) fn gains(&self) -> Gains {
-        Gains { f64: self.f64 / self.f32, f16: self.f16 / self.f32, bf16: self.bf16 / self.f32, i8: self.i8 / self.f32 }
+    pub(super) fn type_ratios(&self) -> TypeRatios {
+        TypeRatios {
+            f64: self.f64 / self.f32,
+            f16: self.f16 / self.f32,
+            bf16: self.bf16 / self.f32,
+            i8: self.i8 / self.f32,
+        }
     }
 
     pub(super) fn flops(&self) -> FlopsPerSecond {
@@ -80,7 +85,7 @@ impl Architecture {
     }
 }
 
-/// The compute capability in a name such as `sm_90` or `sm_90a`, times ten.
+/// Returns the compute capability, times ten, of a name such as `sm_90` or `sm_90a`.
 pub(super) fn capability(arch: &str) -> Option<u32> {
     let digits = arch.strip_prefix("sm_")?;
     let digits = digits.strip_suffix(['a', 'f']).unwrap_or(digits);

@@ -1,4 +1,4 @@
-//! From what a CUDA driver says about a GPU to how fast it is.
+//! Peak rates of a GPU, derived from the attributes that the CUDA driver reports.
 
 use super::architecture::Architecture;
 use crate::{
@@ -6,49 +6,49 @@ use crate::{
     system::units::{Bytes, BytesPerSecond, FlopsPerSecond},
 };
 
-/// A GPU, and how it reaches the others.
+/// GPU with its connections to the others.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Gpu {
     pub(super) attributes: Attributes,
-    /// One for each GPU, itself included.
+    /// Connection to each GPU, including itself.
     pub(super) peers: Vec<Peer>,
 }
 
-/// How one GPU reaches another.
+/// Peer access from one GPU to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Peer {
-    /// Only through the host's memory.
+    /// No peer access: copies go through host memory.
     None,
     Pcie,
     NvLink,
 }
 
-/// What the driver says. What it does not say is zero, and an architecture's usual figure takes its place.
+/// Attributes that the driver reports. Unknown ones are zero and are replaced by the architecture's typical value.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Attributes {
     pub(super) name: String,
     pub(super) memory: Bytes,
-    /// The compute capability, times ten.
+    /// Compute capability, times ten.
     pub(super) capability: u32,
     pub(super) multiprocessors: u32,
-    /// The highest one.
+    /// Maximum clock.
     pub(super) clock_khz: u32,
     pub(super) memory_clock_khz: u32,
     pub(super) memory_bus_bits: u32,
-    /// How much slower f64 is than f32.
+    /// Ratio of the rates of f32 and f64.
     pub(super) f64_ratio: u32,
-    /// Where the kernel knows it.
+    /// Link to the host, if the kernel reports it.
     pub(super) pcie: Option<Pcie>,
 }
 
-/// The way to the host.
+/// PCI Express link to the host.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Pcie {
     pub(super) gigatransfers_per_second: f64,
     pub(super) lanes: u32,
 }
 
-/// What pinned copies get of a link's raw rate: 54.2 of 63 GB/s on an H200 (test/profiles/h200_transfers.json).
+/// Fraction of a link's raw rate that pinned copies achieve: 54.2 of 63 GB/s on an H200 (test/profiles/h200_transfers.json).
 const COPY_EFFICIENCY: f64 = 0.86;
 
 impl Attributes {
@@ -58,30 +58,30 @@ impl Attributes {
         // A fused multiply-add is two operations.
         let flops = cycles * f64::from(architecture.lanes) * 2.0;
         let f32 = if flops > 0.0 { FlopsPerSecond(flops) } else { architecture.flops() };
-        // Memory moves bits on both edges of its clock.
+        // Double data rate: two transfers per memory clock.
         let bandwidth = 2.0 * f64::from(self.memory_clock_khz) * 1e3 * f64::from(self.memory_bus_bits) / 8.0;
         let bandwidth = if bandwidth > 0.0 { BytesPerSecond(bandwidth) } else { architecture.bandwidth() };
-        let mut gains = architecture.gains();
+        let mut type_ratios = architecture.type_ratios();
         if self.f64_ratio > 0 {
-            gains.f64 = 1.0 / f64::from(self.f64_ratio);
+            type_ratios.f64 = 1.0 / f64::from(self.f64_ratio);
         }
-        Rates::with_gains(f32, bandwidth, gains)
+        Rates::with_type_ratios(f32, bandwidth, type_ratios)
     }
 
-    /// What copies between the host's memory and this GPU's get.
+    /// Returns the achievable bandwidth of copies between host memory and this GPU.
     pub(super) fn host_bandwidth(&self) -> BytesPerSecond {
         let usual =
             Pcie { gigatransfers_per_second: transfers(Architecture::nearest(self.capability).pcie), lanes: 16 };
         BytesPerSecond(self.pcie.unwrap_or(usual).bytes_per_second() * COPY_EFFICIENCY)
     }
 
-    /// What copies to a GPU get that an NVLink leads to.
+    /// Returns the achievable bandwidth of copies to a GPU over NVLink.
     pub(super) fn nvlink_bandwidth(&self) -> BytesPerSecond {
         BytesPerSecond(Architecture::nearest(self.capability).nvlink().0 * COPY_EFFICIENCY)
     }
 }
 
-/// Of a generation of PCI Express.
+/// Returns the gigatransfers per second and lane of a generation of PCI Express.
 fn transfers(generation: u32) -> f64 {
     match generation {
         5 => 32.0,
@@ -91,7 +91,7 @@ fn transfers(generation: u32) -> f64 {
 }
 
 impl Pcie {
-    /// Reads what Linux says in `max_link_speed` and `max_link_width`: `32.0 GT/s PCIe` and `16`.
+    /// Parses Linux's `max_link_speed` and `max_link_width`: `32.0 GT/s PCIe` and `16`.
     pub(super) fn parse(speed: &str, width: &str) -> Option<Self> {
         let (speed, unit) = speed.trim().split_once(' ')?;
         let gigatransfers_per_second: f64 = speed.parse().ok().filter(|speed| (2.5..=256.0).contains(speed))?;
@@ -100,12 +100,12 @@ impl Pcie {
     }
 
     fn bytes_per_second(self) -> f64 {
-        // The first two generations send ten bits a byte, later ones 130 for 16 bytes.
+        // Line code: 8b/10b in the first two generations, 128b/130b in later ones.
         let bits = if self.gigatransfers_per_second < 8.0 { 10.0 } else { 130.0 / 16.0 };
         self.gigatransfers_per_second * 1e9 * f64::from(self.lanes) / bits
     }
 
-    /// A card and the slot that it is in: the slower of both.
+    /// Returns the slower of two links, such as a card's and its slot's.
     pub(super) fn slower(self, other: Self) -> Self {
         if other.bytes_per_second() < self.bytes_per_second() { other } else { self }
     }
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn an_h200() {
+    fn h200_rates() {
         let rates = h200().rates();
         assert!((rates.f32.0 / 66.9e12 - 1.0).abs() < 1e-3, "{rates:?}");
         assert!((rates.f64.0 / 33.45e12 - 1.0).abs() < 1e-3);
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_t4_and_an_a100() {
+    fn t4_and_a100_rates() {
         let t4 = Attributes {
             capability: 75,
             multiprocessors: 40,
@@ -167,11 +167,11 @@ mod tests {
     }
 
     #[test]
-    fn what_the_driver_does_not_say_is_the_usual() {
-        let silent = Attributes { multiprocessors: 0, memory_clock_khz: 0, f64_ratio: 0, pcie: None, ..h200() };
-        let rates = silent.rates();
+    fn unknown_attributes_are_replaced_by_typical_values() {
+        let unknown = Attributes { multiprocessors: 0, memory_clock_khz: 0, f64_ratio: 0, pcie: None, ..h200() };
+        let rates = unknown.rates();
         assert_eq!((rates.f32, rates.bandwidth), (FlopsPerSecond(66.9e12), BytesPerSecond(3350e9)));
-        assert_eq!(silent.host_bandwidth(), h200().host_bandwidth());
+        assert_eq!(unknown.host_bandwidth(), h200().host_bandwidth());
     }
 
     #[test]

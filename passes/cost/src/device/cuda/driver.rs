@@ -1,4 +1,4 @@
-//! The CUDA driver, for questions about the GPUs of this machine.
+//! Queries of the CUDA driver about the GPUs of this machine.
 
 mod ffi;
 

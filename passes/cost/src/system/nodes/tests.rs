@@ -22,9 +22,9 @@ bus = "net"
 duplex = "full"
 "#;
 
-/// Tests that nodes are what one would have written device by device, link by link.
+/// Tests that nodes are equivalent to explicit devices and links.
 #[test]
-fn nodes_are_written_out() {
+fn nodes_are_expanded() {
     let device = |node: usize, gpu: usize| {
         let id = format!("n{node}_gpu{gpu}");
         format!("[[device]]\nid = '{id}'\nnode = 'n{node}'\nkind = 'cuda'\nmemory = '16 GB'\narch = 'sm_75'\n")
@@ -46,9 +46,9 @@ fn nodes_are_written_out() {
     assert_eq!(short.links.len(), 12);
 }
 
-/// Tests that a link that is written out counts, and the node's or the network's does not.
+/// Tests that explicit links have priority over those of the node or the network.
 #[test]
-fn links_of_their_own() {
+fn explicit_links_have_priority() {
     let own = "[[link]]\nfrom = 'n0_gpu0'\nto = 'n0_gpu1'\nbandwidth = '50 GB/s'\n";
     let system = read(&format!("{own}{TWO}"));
     assert_eq!(system.link(0, 1).unwrap().bandwidth.0, 50e9);
@@ -56,11 +56,27 @@ fn links_of_their_own() {
     assert_eq!(system.links.len(), 12);
 }
 
+/// Device of a node.
+const DEVICE: &str = "[[node.device]]\nid = 'gpu'\nkind = 'cuda'\nmemory = '1 GB'\narch = 'sm_75'\n";
+
+/// Tests that the limit on links does not count pairs of devices without a link.
 #[test]
-fn nodes_that_make_no_sense() {
-    let device = "[[node.device]]\nid = 'gpu'\nkind = 'cuda'\nmemory = '1 GB'\narch = 'sm_75'\n";
+fn only_links_that_exist_are_limited() {
+    let nodes = read(&format!("[[node]]\nid = 'n'\ncount = 1000\n{DEVICE}"));
+    assert_eq!((nodes.devices.len(), nodes.links.len()), (1000, 0));
+    let link = "link = { bandwidth = '10 GB/s' }\n";
+    let nodes = read(&format!("[[node]]\nid = 'n'\ncount = 100\n{link}{DEVICE}count = 4\n"));
+    assert_eq!((nodes.devices.len(), nodes.links.len()), (400, 100 * 4 * 3));
+}
+
+#[test]
+fn invalid_nodes_are_errors() {
+    let device = DEVICE;
+    let network = "[network]\nbandwidth = '1 GB/s'\n";
+    let link = "link = { bandwidth = '10 GB/s' }\n";
     for (text, message) in [
         ("[[node]]\nid = 'n'\n".to_owned(), "node 'n' has no device: add a [[node.device]]"),
+        (format!("[[node]]\nid = 'n'\n{link}"), "node 'n' has no device: add a [[node.device]]"),
         (format!("[[node]]\n{device}"), "node 1 has no 'id'"),
         (format!("[[node]]\nid = 'n'\nlink = 3\n{device}"), "a table"),
         (format!("[[node]]\nid = 'n'\nlink = {{}}\n{device}"), "the link within node 'n' has no 'bandwidth'"),
@@ -68,13 +84,14 @@ fn nodes_that_make_no_sense() {
         (format!("[[node]]\nid = 'n'\n{device}node = 'x'\n"), "unknown key 'node' of device 'gpu'"),
         (format!("[[node]]\nid = 'n'\n{device}{device}"), "device 'n_gpu' is already on line"),
         (format!("[[node]]\nid = 'n'\ncount = 1000\n{device}count = 1000\n"), "there are more than 1024 devices"),
-        (format!("[[node]]\nid = 'n'\ncount = 1000\n{device}"), "there are more than 65536 links"),
+        (format!("{network}[[node]]\nid = 'n'\ncount = 1000\n{device}"), "there are more than 65536 links"),
+        (format!("[[node]]\nid = 'n'\n{link}{device}count = 1000\n"), "there are more than 65536 links"),
         (format!("[network]\nlatency = '1 us'\n[[node]]\nid = 'n'\n{device}"), "the network has no 'bandwidth'"),
         (format!("[[node]]\nid = 'n'\ncount = 0\n{device}"), "count"),
         (
             "[network]\nbandwidth = '1 GB/s'\n[[device]]\nid = 'c'\nkind = 'cpu'\nmemory = '1 GB'\nthreads = 1\n"
                 .to_owned(),
-            "1:1: error: the network joins nodes, and there are none",
+            "1:1: error: the network has no nodes to connect",
         ),
     ] {
         let errors = System::parse("cluster.toml", &text).expect_err(&text).to_string();

@@ -28,7 +28,7 @@ fn presets_link_every_pair() {
 }
 
 #[test]
-fn presets_are_machines_that_could_be() {
+fn presets_have_plausible_rates() {
     for system in systems() {
         for device in &system.devices {
             let (rates, what) = (device.rates, format!("{} of {}", device.id, system.name));
@@ -36,7 +36,7 @@ fn presets_are_machines_that_could_be() {
             assert!((5e10..1e14).contains(&rates.f32.0), "{what}");
             assert!((1e9..1e13).contains(&rates.bandwidth.0), "{what}");
             assert!(rates.f64 <= rates.f32 && rates.f16 >= rates.f32, "{what}");
-            // What needs fewer operations a byte than this waits for memory.
+            // Machine balance: operations per byte at the ridge of the roofline.
             assert!((3.0..100.0).contains(&(rates.f32.0 / rates.bandwidth.0)), "{what}");
             assert!(device.batch_sizes.contains(&1), "{what}");
         }
@@ -51,7 +51,7 @@ fn presets_are_machines_that_could_be() {
 }
 
 #[test]
-fn presets_are_what_they_are_called() {
+fn presets_have_the_named_devices() {
     let kinds = |name: &str| {
         let system = System::load(name).unwrap();
         let count = |kind| system.devices.iter().filter(|device| device.kind == kind).count();
@@ -70,7 +70,7 @@ fn presets_are_what_they_are_called() {
 }
 
 #[test]
-fn the_dgx_station_has_its_topology() {
+fn dgx_station_topology() {
     let system = System::load("v100-dgx").unwrap();
     let index = |id: &str| system.devices.iter().position(|device| device.id == id).unwrap();
     let link = |from, to| system.link(index(from), index(to)).unwrap();
@@ -81,24 +81,25 @@ fn the_dgx_station_has_its_topology() {
     assert_eq!(link("gpu3", "gpu2").bandwidth, link("gpu1", "gpu4").bandwidth);
 }
 
-/// The same machine with two slow GPUs, on different buses: the fast ones are on different buses, too, and joined best.
+/// The same machine with two slow GPUs on different buses. The fast ones are also on different buses, and have the faster
+/// NVLink.
 #[test]
-fn the_slow_pair_is_where_it_was() {
+fn v100_hetero_has_the_topology_of_v100_dgx() {
     let (even, mixed) = (System::load("v100-dgx").unwrap(), System::load("v100-hetero").unwrap());
     assert_eq!((even.devices.len(), even.links.len()), (mixed.devices.len(), mixed.links.len()));
-    let ways = |system: &System| -> Vec<_> {
+    let links = |system: &System| -> Vec<_> {
         let pairs = (0..5).flat_map(|from| (0..5).map(move |to| (from, to)));
         pairs.map(|(from, to)| system.link(from, to).map(|link| (link.bandwidth, link.bus.clone()))).collect()
     };
-    assert_eq!(ways(&even), ways(&mixed));
+    assert_eq!(links(&even), links(&mixed));
     let rates = |id: &str| mixed.devices.iter().find(|device| device.id == id).unwrap().rates;
     assert_eq!((rates("gpu1"), rates("gpu2")), (rates("gpu4"), rates("gpu3")));
     assert_ne!(rates("gpu1"), rates("gpu2"));
 }
 
-/// The preset's links are the straight lines through what was measured.
+/// The preset's links are linear fits of the measured copies.
 #[test]
-fn the_h200_copies_as_it_was_measured() {
+fn h200_links_match_measurements() {
     let profile = include_str!("../../../../../test/profiles/h200_transfers.json");
     let profile: serde_json::Value = serde_json::from_str(profile).unwrap();
     let system = System::load("cpu+h200").unwrap();

@@ -11,11 +11,11 @@ fn sizes_are_exact() {
     assert_eq!(bytes("1e-3 kB"), Ok(1));
     assert_eq!(bytes("1.410e2 GB"), Ok(141_000_000_000));
     assert_eq!(bytes("9223372036854775807 B"), Ok(i64::MAX as u64));
-    assert_eq!(bytes("0.5 B"), Err(UnitError::PartOfAByte));
-    assert_eq!(bytes("0.3 KiB"), Err(UnitError::PartOfAByte));
+    assert_eq!(bytes("0.5 B"), Err(UnitError::FractionalBytes));
+    assert_eq!(bytes("0.3 KiB"), Err(UnitError::FractionalBytes));
     assert_eq!(bytes("9223372036854775808 B"), Err(UnitError::TooLarge));
     assert_eq!(bytes("1e40 TB"), Err(UnitError::TooLarge));
-    assert_eq!(bytes("1e-4000 TB"), Err(UnitError::PartOfAByte));
+    assert_eq!(bytes("1e-4000 TB"), Err(UnitError::FractionalBytes));
     assert_eq!(bytes("0 B"), Err(UnitError::NotPositive));
     assert_eq!(bytes("0.00 TiB"), Err(UnitError::NotPositive));
     assert_eq!(bytes("-1 GiB"), Err(UnitError::NotPositive));
@@ -35,7 +35,7 @@ fn rates_are_rounded_once() {
 }
 
 #[test]
-fn durations_know_both_micro_signs() {
+fn durations_accept_both_micro_signs() {
     for text in ["10 us", "10 \u{b5}s", "10\u{3bc}s", "0.01 ms", "10000 ns", "1e-5 s"] {
         assert_eq!(Seconds::parse(text), Ok(Seconds(10e-6)), "{text}");
     }
@@ -46,7 +46,7 @@ fn durations_know_both_micro_signs() {
 }
 
 #[test]
-fn errors_say_what_would_do() {
+fn errors_contain_remedies() {
     let message = |text| Bytes::parse(text).unwrap_err().to_string();
     assert_eq!(message("80 XiB"), "unknown unit 'XiB' (use B, kB, KiB, MB, MiB, GB, GiB, TB, TiB)");
     assert_eq!(message("80"), "it needs a unit, as in \"80 GiB\"");
@@ -69,7 +69,7 @@ fn sizes_print_in_a_readable_unit() {
 
 proptest! {
     #[test]
-    fn whole_sizes_are_what_they_say(count in 1u64..1_000_000, unit in 0..SIZES.len()) {
+    fn integral_sizes_are_exact(count in 1u64..1_000_000, unit in 0..SIZES.len()) {
         let (name, ten, two) = SIZES[unit];
         let expected = (count * 10u64.pow(ten as u32)) << two;
         prop_assert_eq!(Bytes::parse(&format!("{count} {name}")), Ok(Bytes(expected)));
@@ -103,7 +103,7 @@ proptest! {
     }
 
     #[test]
-    fn what_looks_like_a_quantity_does_not_overflow(text in "[-+0-9.eE_]{0,30} ?(GiB|TB|GB/s|TFLOPS|us|s)") {
+    fn plausible_quantities_do_not_overflow(text in "[-+0-9.eE_]{0,30} ?(GiB|TB|GB/s|TFLOPS|us|s)") {
         for value in [BytesPerSecond::parse(&text).map(|rate| rate.0), Seconds::parse(&text).map(|time| time.0)]
             .into_iter()
             .flatten()

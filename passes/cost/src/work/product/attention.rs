@@ -1,4 +1,4 @@
-//! Attention.
+//! Work of attention.
 
 use super::super::Geometry;
 use super::super::elementwise::TANH;
@@ -6,7 +6,8 @@ use super::super::normalize::{SOFTMAX_EACH, SOFTMAX_ROW};
 use super::super::operator::{Count, Operator, bytes, plus, times};
 use divi_onnx::Error;
 
-/// Batch, heads, length and head size of an operand, whether the heads have an axis or share one with their elements.
+/// Returns batch, heads, length and head size of an operand. In rank 4 the heads have their own axis; in rank 3 they share the
+/// last one with their elements.
 fn by_heads(op: &Operator<'_>, operand: usize, attribute: &str) -> Result<[u64; 4], Error> {
     let dims = op.dims(operand)?;
     match (&dims[..], op.node.int_or(attribute, 0)?) {
@@ -22,8 +23,8 @@ fn by_heads(op: &Operator<'_>, operand: usize, attribute: &str) -> Result<[u64; 
     }
 }
 
-/// Queries times keys, scaled, capped and masked where that is asked for, a softmax, and that times the values; what a causal
-/// mask hides is counted as well. The scores lie in memory in between.
+/// Counts `Attention`: queries times keys, scaled and optionally capped and masked, a softmax, and its product with the values.
+/// Elements that a causal mask hides are counted. The scores are scratch.
 pub(in crate::work) fn attention(op: &Operator<'_>) -> Result<Count, Error> {
     let [batch, heads, rows, depth] = by_heads(op, 0, "q_num_heads")?;
     let [_, _, length, _] = by_heads(op, 1, "kv_num_heads")?;
@@ -35,7 +36,7 @@ pub(in crate::work) fn attention(op: &Operator<'_>) -> Result<Count, Error> {
     let columns = plus(&[length, past]);
     let capped = op.node.float("softcap")?.is_some_and(|cap| cap != 0.0);
     let masked = op.has(3) || op.node.flag("is_causal", false)?;
-    // Beside the products, of one score: the scale, the cap (a quotient, a tangent, a product), the mask, the softmax.
+    // Per score, besides the products: scale, cap (quotient, tanh, product), mask, softmax.
     let each = plus(&[1, if capped { TANH + 2 } else { 0 }, u64::from(masked), SOFTMAX_EACH]);
     let count = times(&[batch, heads]);
     let scores = times(&[count, rows, columns]);
@@ -49,8 +50,8 @@ pub(in crate::work) fn attention(op: &Operator<'_>) -> Result<Count, Error> {
     Ok(op.does(flops, Geometry::Product { count, rows, columns, depth }).scratch(scratch))
 }
 
-/// At each step, the state of each head of keys and values decays (`gated`), is corrected by what it already knows of the
-/// key (`delta`), and gets the outer product of key and value; each head of queries reads it, scaled.
+/// Counts `LinearAttention`. In each step, the state of each key/value head decays (`gated`), is corrected by its current
+/// prediction for the key (`delta`), and is updated by the outer product of key and value; each query head reads it, scaled.
 pub(in crate::work) fn linear_attention(op: &Operator<'_>) -> Result<Count, Error> {
     let [batch, heads, length, depth] = by_heads(op, 0, "q_num_heads")?;
     let [_, kv_heads, _, columns] = by_heads(op, 2, "kv_num_heads")?;

@@ -1,28 +1,28 @@
-//! Einstein summation.
+//! Work of Einstein summation.
 
 use super::super::operator::{Count, Operator, times};
 use super::super::{Class, Geometry};
 use divi_onnx::Error;
 
-/// An axis that runs through the whole expression.
+/// Index of the expression.
 struct Index {
     name: Name,
     size: u64,
-    /// The operands that have it, as bits.
+    /// Bit set of the operands that have it.
     operands: u64,
-    /// Whether the result has it.
+    /// True if the result has it.
     kept: bool,
 }
 
-/// A letter, or an axis under the ellipsis, counted from the last.
+/// Letter, or axis that the ellipsis covers, counted from the last.
 #[derive(Clone, Copy, PartialEq)]
 enum Name {
     Letter(char),
     Ellipsis(usize),
 }
 
-/// At each point of the space of all indices, one multiplication fewer than there are operands, and an addition if any index
-/// is summed over: two for a product of matrices.
+/// Counts `Einsum`: for each point of the space of all indices, one multiplication less than there are operands, and an addition
+/// if any index is summed over. That is two for a matrix product.
 pub(in crate::work) fn einsum(op: &Operator<'_>) -> Result<Count, Error> {
     let equation = op.node.str("equation")?.ok_or_else(|| Error::new("needs the attribute 'equation'"))?;
     let equation = equation.replace(' ', "");
@@ -49,7 +49,7 @@ pub(in crate::work) fn einsum(op: &Operator<'_>) -> Result<Count, Error> {
             }
             match indices.iter_mut().find(|index| index.name == name) {
                 Some(index) => {
-                    // An axis of one is stretched, unless the other is empty.
+                    // An axis of size 1 broadcasts.
                     index.size = if index.size == 1 { size } else { index.size };
                     index.operands |= 1 << operand;
                 }
@@ -68,7 +68,7 @@ pub(in crate::work) fn einsum(op: &Operator<'_>) -> Result<Count, Error> {
     Ok(count(op, terms.len() as u64, &indices))
 }
 
-/// The names of a term's axes.
+/// Returns the names of a term's axes.
 fn names(term: &str, rank: usize) -> Result<Vec<Name>, Error> {
     let (before, after, ellipsis) = match term.split_once("...") {
         Some((before, after)) => (before, after, true),

@@ -28,7 +28,7 @@ fn dense() {
 }
 
 #[test]
-fn a_bias_is_an_addition_for_each_result() {
+fn bias_is_an_addition_per_result() {
     Case::new("Conv")
         .input("float[1x64x56x56]")
         .weights("float[128x64x1x1]")
@@ -38,7 +38,7 @@ fn a_bias_is_an_addition_for_each_result() {
 }
 
 #[test]
-fn strides_leave_out_pixels() {
+fn strides_reduce_pixels() {
     Case::new("Conv")
         .input("float[1x3x224x224]")
         .weights("float[64x3x7x7]")
@@ -86,12 +86,12 @@ fn groups_divide_the_channels() {
 }
 
 #[test]
-fn depthwise_has_one_channel_a_group() {
+fn depthwise_has_one_channel_per_group() {
     let case = |w| Case::new("Conv").input("float[1x32x7x7]").weights(w).int("group", 32);
     case("float[32x1x3x3]").does(Class::DepthwiseConv, 2 * 32 * (5 * 5) * 9);
-    // Two results for each channel are still depthwise.
+    // A channel multiplier of 2 is still depthwise.
     case("float[64x1x3x3]").does(Class::DepthwiseConv, 2 * 64 * (5 * 5) * 9);
-    // One channel in one group is not.
+    // One group with one channel is not.
     Case::new("Conv").input("float[1x1x7x7]").weights("float[8x1x3x3]").does(Class::Conv, 2 * 8 * (5 * 5) * 9);
 }
 
@@ -109,7 +109,7 @@ fn any_number_of_spatial_axes() {
 }
 
 #[test]
-fn transposed_meets_every_tap_at_every_pixel_of_the_data() {
+fn transposed_counts_input_pixels() {
     let pixels_out = 16 * 18;
     Case::new("ConvTranspose")
         .input("float[2x6x8x9]")

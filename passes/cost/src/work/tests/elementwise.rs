@@ -1,4 +1,4 @@
-//! Element by element.
+//! Elementwise operators.
 
 use super::super::elementwise::{ERF, EXP, LOG, POW, SIGMOID, TANH};
 use super::{Case, Class, F32, Geometry, I64};
@@ -47,7 +47,7 @@ fn variadic_operators_count_their_operands() {
 }
 
 #[test]
-fn bounds_that_are_there_count() {
+fn present_bounds_count() {
     unary("Clip").weights("float[]").weights("float[]").does(Class::Elementwise, 2 * 24).moves(F32 * 24, 8, F32 * 24);
     unary("Clip").none().weights("float[]").does(Class::Elementwise, 24);
     unary("Clip").does(Class::Elementwise, 0);

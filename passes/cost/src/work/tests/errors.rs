@@ -1,16 +1,16 @@
-//! Open shapes are errors that say what to do; absurd ones are only counts.
+//! Unknown shapes are errors with a remedy; counts of huge shapes saturate.
 
 use super::{Case, Class};
 
 #[test]
-fn open_dimensions_are_named() {
+fn unknown_dimensions_are_errors() {
     let relu = |ty| Case::new("Relu").input(ty);
-    relu("float[?x3]").fails("dimension 0 of result 0 (float[?x3]) is open");
+    relu("float[?x3]").fails("dimension 0 of result 0 (float[?x3]) is unknown");
     relu("float[2x?]").fails("fix the batch or the shapes of the inputs (--batch, --input-shape)");
-    relu("float[*]").fails("the rank of result 0 (float[*]) is open");
+    relu("float[*]").fails("the rank of result 0 (float[*]) is unknown");
     Case::new("Conv").input("float[?x3x8x8]").weights("float[4x3x3x3]").fails("dimension 0 of operand 0");
     Case::new("MatMul").input("float[2x?x4]").weights("float[4x4]").fails("dimension 1 of operand 0 (float[2x?x4])");
-    // What a rule does not look at is still counted in bytes.
+    // The bytes of operands that a rule does not read are counted too.
     Case::new("Clip").input("float[4]").input("float[*]").results(&["float[4]"]).fails("the rank of operand 1");
 }
 
@@ -34,11 +34,11 @@ fn contradictions_are_errors() {
     Case::new("LSTM").input("float[3]").input("float[3]").input("float[3]").results(&["float[3]"]).fails("of rank 3");
     Case::new("Softmax").input("float[3]").int("axis", 5).results(&["float[3]"]).fails("axis 5 is outside");
     Case::new("Einsum").input("float[3]").str("equation", "ij->i").results(&["float[3]"]).fails("2 labels for rank 1");
-    Case::new("Relu").input("float[-4]").results(&["float[-4]"]).fails("is -4, which is no size");
+    Case::new("Relu").input("float[-4]").results(&["float[-4]"]).fails("is -4, which is negative");
 }
 
 #[test]
-fn absurd_shapes_saturate() {
+fn huge_shapes_saturate() {
     let huge = "float[4611686018427387904x4611686018427387904]";
     Case::new("Relu").input(huge).results(&[huge]).does(Class::Elementwise, u64::MAX).moves(u64::MAX, 0, u64::MAX);
     Case::new("Conv")

@@ -11,7 +11,7 @@ fn views_move_nothing() {
     Case::new("Flatten").input("float[2x3x4]").does(Class::View, 0).moves(0, 0, 0);
     Case::new("Shape").input("float[?x3]").does(Class::View, 0).moves(0, 0, 0);
     Case::new("BitCast").input("float[3]").int("to", 6).does(Class::View, 0).moves(0, 0, 0);
-    // A view of something that is open takes no time either.
+    // A view of an unknown shape takes no time either.
     Case::new("Unsqueeze").input("float[?x3]").list(&[0]).does(Class::View, 0).moves(0, 0, 0);
 }
 
@@ -26,7 +26,7 @@ fn views_share_their_operand() {
 }
 
 #[test]
-fn transposing_moves_unless_only_ones_change_places() {
+fn transposing_axes_of_size_one_is_a_view() {
     let transpose = |ty, order| Case::new("Transpose").input(ty).ints("perm", order);
     transpose("float[2x128x12x64]", &[0, 2, 1, 3])
         .does(Class::Copy, 0)
@@ -77,7 +77,7 @@ fn cuts_read_what_they_keep() {
 }
 
 #[test]
-fn gathers_read_rows_and_hold_the_table() {
+fn gathers_read_rows_of_a_resident_table() {
     Case::new("Gather")
         .weights("float[50257x768]")
         .input("int64[1x128]")
@@ -85,7 +85,7 @@ fn gathers_read_rows_and_hold_the_table() {
         .moves(I64 * 128, F32 * 128 * 768, F32 * 128 * 768)
         .resides(F32 * 50257 * 768)
         .loops(Geometry::Elements { count: 128 * 768 });
-    // A small table is read once, however often its rows are asked for.
+    // A small table is read once, however often its rows are gathered.
     Case::new("Gather").weights("float[2x768]").input("int64[1x128]").moves(I64 * 128, F32 * 2 * 768, F32 * 128 * 768);
     Case::new("GatherElements").input("float[100x3]").input("int64[2x3]").moves((F32 + I64) * 6, 0, F32 * 6);
     Case::new("GatherND").input("float[10x20x4]").input("int64[5x2]").moves(F32 * 5 * 4 + I64 * 10, 0, F32 * 5 * 4);
@@ -110,7 +110,7 @@ fn scatters_copy_and_combine() {
 }
 
 #[test]
-fn results_that_the_data_decide_count_at_their_largest() {
+fn data_dependent_results_have_their_maximum_size() {
     Case::new("NonZero").input("float[4x5]").does(Class::Gather, 20).moves(F32 * 20, 0, I64 * 2 * 20);
     Case::new("Compress").input("float[4x5]").input("bool[4]").int("axis", 0).does(Class::Gather, 0).moves(
         F32 * 20 + 4,
@@ -127,7 +127,7 @@ fn results_that_the_data_decide_count_at_their_largest() {
 }
 
 #[test]
-fn losses_pick_a_score_a_sample() {
+fn losses_read_one_score_per_sample() {
     Case::new("NegativeLogLikelihoodLoss")
         .input("float[4x5x6]")
         .input("int64[4x6]")
@@ -137,7 +137,7 @@ fn losses_pick_a_score_a_sample() {
 }
 
 #[test]
-fn unknown_operators_do_one_operation_a_result() {
+fn unknown_operators_count_one_operation_per_element() {
     Case::new("FancyOp")
         .input("float[2x3]")
         .none()

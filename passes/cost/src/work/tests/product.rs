@@ -57,7 +57,7 @@ fn batches_broadcast() {
         .does(Class::MatMul, 2 * (3 * 7) * 4 * 6 * 5)
         .moves(F32 * (3 * 4 * 5 + 7 * 5 * 6), 0, F32 * 3 * 7 * 4 * 6)
         .loops(product(3 * 7, 4, 6, 5));
-    // The innermost axis of the batch shares its right-hand side, the outer one does not.
+    // The innermost batch axis shares its right-hand side, the outer one does not.
     Case::new("MatMul").input("float[3x8x4x5]").input("float[3x1x5x6]").loops(product(3, 8 * 4, 6, 5));
     Case::new("MatMul").input("float[4x5]").input("float[7x5x6]").loops(product(7, 4, 6, 5));
 }
@@ -101,7 +101,7 @@ fn packed_weights_round_up_to_bytes() {
 }
 
 #[test]
-fn einsum_runs_through_all_indices() {
+fn einsum_counts_the_index_space() {
     let two = |equation, a: &str, b: &str| Case::new("Einsum").input(a).input(b).str("equation", equation);
     two("bhid,bhjd->bhij", "float[2x3x4x5]", "float[2x3x6x5]")
         .does(Class::MatMul, 2 * (2 * 3) * 4 * 6 * 5)
@@ -182,6 +182,6 @@ fn linear_attention_updates_a_state() {
 }
 
 #[test]
-fn determinants_are_eliminated() {
+fn determinant_by_elimination() {
     Case::new("Det").input("float[5x6x6]").does(Class::Other, 5 * (2 * 6 * 6 * 6 / 3)).moves(F32 * 5 * 36, 0, F32 * 5);
 }

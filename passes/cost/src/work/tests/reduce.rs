@@ -25,7 +25,7 @@ fn reductions() {
 }
 
 #[test]
-fn selections_are_heaps() {
+fn top_k_uses_a_heap() {
     Case::new("TopK")
         .input("float[3x1000]")
         .list(&[5])
@@ -76,7 +76,7 @@ fn batch_normalization_is_a_scale_and_a_shift() {
 }
 
 #[test]
-fn normalizations_read_first() {
+fn normalizations_by_computed_statistics() {
     Case::new("LayerNormalization")
         .input("float[2x128x768]")
         .weights("float[768]")

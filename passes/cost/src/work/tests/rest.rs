@@ -1,4 +1,4 @@
-//! Recurrent layers, images, signals, and tensors from nothing.
+//! Recurrent layers, images, signals, and operators that create tensors.
 
 use super::super::elementwise::{EXP, LOG, RANDOM, SIGMOID, SIN, TANH};
 use super::{Attr, Case, Class, F32, Geometry, I64};
@@ -6,7 +6,7 @@ use divi_onnx::{DType, Tensor};
 
 #[test]
 fn lstm() {
-    // 7 steps, 3 in a batch, 10 inputs, 20 hidden.
+    // 7 steps, batch size 3, 10 inputs, 20 hidden units.
     let case = || Case::new("LSTM").input("float[7x3x10]").weights("float[1x80x10]").weights("float[1x80x20]");
     let cells = 7 * 3;
     let activations = 3 * SIGMOID + 2 * TANH;
@@ -26,7 +26,7 @@ fn lstm() {
         .none()
         .weights("float[1x60]")
         .does(Class::Recurrent, cells * (bare + 80 + 6 * 20));
-    // Only the last state is asked for.
+    // The node has only the result for the last state.
     case().results(&["float[1x3x20]"]).does(Class::Recurrent, cells * bare);
 }
 
@@ -87,7 +87,7 @@ fn transforms() {
 }
 
 #[test]
-fn tensors_from_nothing() {
+fn tensor_creation() {
     Case::new("ConstantOfShape").list(&[2, 3]).does(Class::Copy, 0).moves(0, 0, F32 * 6).computes_in(DType::F32);
     Case::new("EyeLike").input("float[3x3]").does(Class::Copy, 0).moves(0, 0, F32 * 9);
     Case::new("Range").scalar(0).scalar(10).scalar(1).does(Class::Elementwise, 2 * 10).moves(0, 3 * I64, I64 * 10);

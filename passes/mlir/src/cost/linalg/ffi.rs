@@ -1,9 +1,9 @@
-//! What C++ knows of `linalg` operators.
+//! Binding to the analysis of `linalg` operators in C++.
 
 use divi_dialect::Operation;
 use mlir_sys::MlirOperation;
 
-/// As in `cpp/Linalg.cpp`.
+/// Mirrors `DiviLinalgWork` in `cpp/Linalg.cpp`.
 #[derive(Default)]
 #[repr(C)]
 pub(super) struct LinalgWork {
@@ -19,9 +19,9 @@ unsafe extern "C" {
     fn diviLinalgWork(operation: MlirOperation, work: *mut LinalgWork) -> bool;
 }
 
-/// Returns the loops of an operator; `None` if it is none of `linalg`'s or has loops of unknown length.
+/// Returns the loops of an operator; `None` if it is not a `linalg` operator or has dynamic loop ranges.
 pub(super) fn linalg_work(operation: Operation<'_>) -> Option<LinalgWork> {
     let mut found = LinalgWork::default();
-    // SAFETY: the operation is alive, and there is room for what is found.
+    // SAFETY: the operation is alive, and `found` is writable.
     unsafe { diviLinalgWork(operation.as_melior().to_raw(), &mut found) }.then_some(found)
 }

@@ -3,16 +3,16 @@
 use super::{Form, Result, Translator, Upgraded, ValueId, constant, inexpressible, lacks, tensor};
 use divi_onnx::{Attr, DType, Dim, Tensor};
 
-/// The dialect has an operation for a MaxPool whose indices nobody asks for.
+/// Renames a MaxPool without indices, for which the dialect has another operation.
 pub(super) fn max_pool<'o>(_: &mut Translator<'_, '_>, mut form: Form<'o>) -> Result<Upgraded<'o>> {
-    // The arity of the operator that the model names is checked; this one is not ONNX's.
+    // Otherwise keep the operator for the check of its arity; the other one has no schema.
     if form.inputs.len() == 1 && form.has(0) && form.outputs <= 1 {
         form.op = "MaxPoolSingleOut";
     }
     form.into_node()
 }
 
-/// The exponent was a float in opset 1.
+/// Upgrades LpPool: the exponent was a float in opset 1.
 pub(super) fn lp_pool<'o>(t: &mut Translator<'_, '_>, mut form: Form<'o>) -> Result<Upgraded<'o>> {
     if let Some(p) = form.take_float("p")? {
         if p.fract() != 0.0 || !(1.0..=1e6).contains(&p) {
@@ -23,7 +23,7 @@ pub(super) fn lp_pool<'o>(t: &mut Translator<'_, '_>, mut form: Form<'o>) -> Res
     form.into_node()
 }
 
-/// Scales were two attributes in opset 1, one from opset 7 on and an operand from opset 9 on. Opset 10 has Resize instead.
+/// Upgrades Upsample to Resize. Scales were two attributes in opset 1, one since opset 7 and an operand since opset 9.
 pub(super) fn upsample<'o>(t: &mut Translator<'_, '_>, mut form: Form<'o>) -> Result<Upgraded<'o>> {
     form.takes(if t.opset < 9 { 1..=1 } else { 2..=2 }, t.opset)?;
     let scales = match t.opset {
@@ -47,7 +47,7 @@ fn scales_operand(t: &mut Translator<'_, '_>, scales: &[f32]) -> ValueId {
     constant(t, tensor.expect("the count is the only dimension"))
 }
 
-/// Opset 10 resized as Upsample did. Opsets 11 and 12 wrote an empty tensor for an operand that is absent.
+/// Upgrades Resize. Opset 10 resized as Upsample did. Opsets 11 and 12 had an empty tensor for an absent operand.
 pub(super) fn resize<'o>(t: &mut Translator<'_, '_>, mut form: Form<'o>) -> Result<Upgraded<'o>> {
     if t.opset < 11 {
         form.takes(2..=2, t.opset)?;
@@ -65,8 +65,8 @@ pub(super) fn resize<'o>(t: &mut Translator<'_, '_>, mut form: Form<'o>) -> Resu
     form.into_node()
 }
 
-/// Where opset 10 found the nearest element: before the coordinate when it enlarged, which scales that are not constant
-/// are taken to do, and after it when it shrank. Its text did not say, but its test cases did.
+/// Returns the rounding of opset 10 for the nearest element: down if it enlarged, which is assumed for scales that are
+/// not constant, and up if it shrank. The specification did not define it, but its test cases did.
 fn rounding(t: &Translator<'_, '_>, scales: ValueId) -> Result<&'static str> {
     let scales = tensor(t, scales)?.tensor().and_then(Tensor::floats).unwrap_or_default();
     let (enlarges, shrinks) = (scales.iter().any(|&scale| scale > 1.0), scales.iter().any(|&scale| scale < 1.0));
@@ -77,7 +77,7 @@ fn rounding(t: &Translator<'_, '_>, scales: ValueId) -> Result<&'static str> {
     }
 }
 
-/// Resize as Upsample and opset 10 did: a coordinate is divided by the scale, and rounded for the nearest element.
+/// Resizes as Upsample and opset 10 did: a coordinate is divided by the scale, and rounded for the nearest element.
 fn resize_by<'o>(
     mut form: Form<'o>,
     scales: ValueId,
@@ -86,7 +86,7 @@ fn resize_by<'o>(
     let x = form.operand(0)?;
     let mode = match form.take_str("mode")?.as_deref() {
         None | Some("nearest") => "nearest",
-        // Opset 1 named it after images.
+        // The name in opset 1.
         Some("linear" | "bilinear") => "linear",
         Some(other) => return Err(format!("has mode '{other}', takes nearest or linear")),
     };
@@ -100,13 +100,13 @@ fn resize_by<'o>(
     form.into_node()
 }
 
-/// Coordinates were not moved by half a pixel; now they are, unless it is said.
+/// Upgrades RoiAlign: the default was not to shift coordinates by half a pixel.
 pub(super) fn roi_align<'o>(_: &mut Translator<'_, '_>, mut form: Form<'o>) -> Result<Upgraded<'o>> {
     form.default("coordinate_transformation_mode", Attr::Str("output_half_pixel".into()));
     form.into_node()
 }
 
-/// Modes were named after images, before there were volumes.
+/// Upgrades GridSample: the names of modes were those for two dimensions.
 pub(super) fn grid_sample<'o>(_: &mut Translator<'_, '_>, mut form: Form<'o>) -> Result<Upgraded<'o>> {
     if let Some(mode) = form.take_str("mode")? {
         let mode = match mode.as_str() {

@@ -3,9 +3,9 @@
 use super::{Form, Result, Translator, Upgraded, ValueId, constant, inexpressible, ints, lacks, tensor};
 use divi_onnx::{Attr, Attributes, DType, Dim, Tensor, node::normalize_axis};
 
-/// One result was how older opsets asked for inference, several how they asked for training.
+/// Upgrades BatchNormalization. In older opsets, a single result meant inference and several meant training.
 pub(super) fn batch_normalization<'o>(t: &mut Translator<'_, '_>, mut form: Form<'o>) -> Result<Upgraded<'o>> {
-    // The arity of the operator that the model names is checked; the one for inference is not ONNX's.
+    // Keep the operator for the check of its arity; the one for inference has no schema.
     if form.inputs.len() != 5 || form.inputs.contains(&None) {
         return form.into_node();
     }
@@ -30,13 +30,14 @@ pub(super) fn batch_normalization<'o>(t: &mut Translator<'_, '_>, mut form: Form
     if trains && t.opset < 14 {
         form.attributes.push("training_mode", Attr::Int(1));
     } else if !trains && form.outputs <= 1 {
-        form.attributes.take("training_mode");
+        form.attributes.remove("training_mode");
         form.op = "BatchNormalizationInferenceMode";
     }
     form.into_node()
 }
 
-/// spatial=0 normalized every element by itself, which is the same where there is nothing but channels.
+/// Removes 'spatial'. With spatial=0, every element was normalized separately, which is equivalent if there are only
+/// channels.
 fn spatial(t: &Translator<'_, '_>, form: &mut Form<'_>) -> Result<()> {
     let is_spatial = form.take_int("spatial")?.unwrap_or(1) != 0;
     if is_spatial || tensor(t, form.operand(0)?)?.ty.rank().is_some_and(|rank| rank <= 2) {
@@ -45,21 +46,21 @@ fn spatial(t: &Translator<'_, '_>, form: &mut Form<'_>) -> Result<()> {
     Err(inexpressible("has spatial=0", t.opset))
 }
 
-/// In inference the data pass as they are, and the mask has kept every element.
+/// Upgrades Dropout. In inference, the result is the operand, and the mask is all true.
 pub(super) fn dropout<'o>(t: &mut Translator<'_, '_>, mut form: Form<'o>) -> Result<Upgraded<'o>> {
     if t.opset >= 12 {
         let is_false = |id: ValueId| {
             let mode = tensor(t, id).ok().and_then(|mode| mode.tensor()?.ints());
             mode.is_some_and(|mode| mode == [0])
         };
-        // A wrong number of operands is left to be reported.
+        // A wrong number of operands is reported later.
         let fits = (1..=3).contains(&form.inputs.len()) && form.has(0) && form.outputs <= 2;
         if !fits || !form.inputs.get(2).copied().flatten().is_none_or(is_false) {
             return form.into_node();
         }
     } else {
         form.takes(1..=1, t.opset)?;
-        // Opset 7 dropped the attribute, and from then to opset 11 there was only inference.
+        // Opset 7 removed the attribute, and until opset 11 there was only inference.
         let trains = t.opset < 7 && form.take_int("is_test")?.unwrap_or(0) == 0;
         let ratio = form.take_float("ratio")?.unwrap_or(0.5);
         if trains {
@@ -82,7 +83,7 @@ pub(super) fn dropout<'o>(t: &mut Translator<'_, '_>, mut form: Form<'o>) -> Res
     Ok(Upgraded::Done(results))
 }
 
-/// All elements kept: true, or 1 of the data's type before opset 10.
+/// Builds a mask that keeps all elements: true, or 1 of the data's type before opset 10.
 fn full_mask(t: &mut Translator<'_, '_>, data: ValueId) -> Result<ValueId> {
     let dtype = tensor(t, data)?.ty.dtype;
     let kept = match t.opset {
@@ -94,7 +95,7 @@ fn full_mask(t: &mut Translator<'_, '_>, data: ValueId) -> Result<ValueId> {
     t.apply("ConstantOfShape", &[Some(shape)], Attributes::from_iter([("value", Attr::Tensor(kept))]))
 }
 
-/// Scale and bias were one number a group, now they are one a channel.
+/// Upgrades GroupNormalization: scale and bias had one number per group, now one per channel.
 pub(super) fn group_normalization<'o>(t: &mut Translator<'_, '_>, mut form: Form<'o>) -> Result<Upgraded<'o>> {
     form.takes(3..=3, t.opset)?;
     let groups = match form.attributes.get("num_groups") {
@@ -124,7 +125,7 @@ pub(super) fn group_normalization<'o>(t: &mut Translator<'_, '_>, mut form: Form
     form.into_node()
 }
 
-/// Softmax and its kin took all axes from 'axis' on for one, where they take a single axis now.
+/// Upgrades Softmax, LogSoftmax and Hardmax: they normalized over all axes from 'axis' on, now over a single one.
 pub(super) fn softmax<'o>(t: &mut Translator<'_, '_>, mut form: Form<'o>) -> Result<Upgraded<'o>> {
     form.takes(1..=1, t.opset)?;
     let axis = form.take_int("axis")?.unwrap_or(1);
@@ -149,15 +150,15 @@ pub(super) fn softmax<'o>(t: &mut Translator<'_, '_>, mut form: Form<'o>) -> Res
     let back = t.apply("Shape", &[Some(x)], Attributes::default())?;
     let mut attributes = Attributes::default();
     if !shape.is_some_and(|shape| shape.iter().all(|dim| dim.known().is_some_and(|size| size > 0))) {
-        // A dimension of zero is one, not a reference to the flat data's.
+        // A dimension may be zero, which must not refer to the operand's dimension.
         attributes.push("allowzero", Attr::Int(1));
     }
     form = Form { op: "Reshape", inputs: vec![Some(flat), Some(back)], attributes, outputs: form.outputs };
     form.into_node()
 }
 
-/// What had this name before opset 9 was experimental, had other attributes and kept the elements of a batch apart. ONNX
-/// has dropped its definition, so there is nothing to go by.
+/// Rejects MeanVarianceNormalization before opset 9. It was experimental, had other attributes and normalized each
+/// element of a batch separately; ONNX has removed its definition.
 pub(super) fn mean_variance_normalization<'o>(t: &mut Translator<'_, '_>, _: Form<'o>) -> Result<Upgraded<'o>> {
     Err(format!("is of opset {}, where it was experimental: export the model with opset 9 or newer", t.opset))
 }

@@ -1,9 +1,9 @@
-//! Attributes that have become operands.
+//! Attributes that became operands.
 
 use super::{Form, Result, Translator, Upgraded, ValueId, constant, inexpressible, ints, lacks, number, rank, tensor};
 use divi_onnx::{Attr, Attributes, DType, Tensor, node::normalize_axis};
 
-/// Squeeze and the reductions. No axes meant all of them, as it does now.
+/// Upgrades Squeeze and reductions. No axes meant all of them, as in the newest opset.
 pub(super) fn optional_axes<'o>(t: &mut Translator<'_, '_>, mut form: Form<'o>) -> Result<Upgraded<'o>> {
     form.takes(1..=1, t.opset)?;
     if let Some(axes) = form.take_ints("axes")?.filter(|axes| !axes.is_empty()) {
@@ -19,8 +19,8 @@ pub(super) fn unsqueeze<'o>(t: &mut Translator<'_, '_>, mut form: Form<'o>) -> R
     form.into_node()
 }
 
-/// Lengths were an attribute up to opset 12, in opset 1 also an operand of the data's type. Without lengths the number
-/// of results says what opset 18 has an attribute for.
+/// Upgrades Split. Lengths were an attribute until opset 12, in opset 1 also an operand of the data's type. Without
+/// lengths, opset 18 needs the number of results as an attribute.
 pub(super) fn split<'o>(t: &mut Translator<'_, '_>, mut form: Form<'o>) -> Result<Upgraded<'o>> {
     if t.opset < 13 {
         form.takes(1..=if t.opset < 2 { 2 } else { 1 }, t.opset)?;
@@ -44,7 +44,7 @@ pub(super) fn slice<'o>(t: &mut Translator<'_, '_>, mut form: Form<'o>) -> Resul
     form.takes(1..=1, t.opset)?;
     let starts = form.take_ints("starts")?.ok_or_else(|| lacks("starts", t.opset))?;
     let ends = form.take_ints("ends")?.ok_or_else(|| lacks("ends", t.opset))?;
-    // Left out, they are the first axes, as many as there are starts; today they would have to be all axes.
+    // The default was the first axes, one per start; now it is all axes.
     let axes = form.take_ints("axes")?.unwrap_or_else(|| (0..starts.len() as i64).collect());
     if ends.len() != starts.len() || axes.len() != starts.len() {
         return Err(format!("has {} starts, {} ends and {} axes", starts.len(), ends.len(), axes.len()));
@@ -53,7 +53,7 @@ pub(super) fn slice<'o>(t: &mut Translator<'_, '_>, mut form: Form<'o>) -> Resul
     form.into_node()
 }
 
-/// Opset 1 called the pads paddings.
+/// Upgrades Pad. Opset 1 had 'paddings' instead of 'pads'.
 pub(super) fn pad<'o>(t: &mut Translator<'_, '_>, mut form: Form<'o>) -> Result<Upgraded<'o>> {
     form.takes(1..=1, t.opset)?;
     let name = if t.opset < 2 { "paddings" } else { "pads" };
@@ -61,7 +61,7 @@ pub(super) fn pad<'o>(t: &mut Translator<'_, '_>, mut form: Form<'o>) -> Result<
     let value = form.take_float("value")?.unwrap_or(0.0);
     let dtype = tensor(t, form.operand(0)?)?.ty.dtype;
     form.inputs.push(Some(ints(t, &pads)));
-    // The value counts in the mode 'constant' only; a positive zero is what is padded with anyway.
+    // The value matters only in mode 'constant', where positive zero is the default.
     let is_constant = form.attributes.get("mode").is_none_or(|mode| *mode == Attr::Str("constant".into()));
     if is_constant && value.to_bits() != 0 {
         form.inputs.push(Some(number(t, dtype, value)?));
@@ -69,7 +69,7 @@ pub(super) fn pad<'o>(t: &mut Translator<'_, '_>, mut form: Form<'o>) -> Result<
     form.into_node()
 }
 
-/// A bound that is left out is the type's own, then as now.
+/// Upgrades Clip. The default of a bound is the limit of the type, as in the newest opset.
 pub(super) fn clip<'o>(t: &mut Translator<'_, '_>, mut form: Form<'o>) -> Result<Upgraded<'o>> {
     form.takes(1..=1, t.opset)?;
     let dtype = tensor(t, form.operand(0)?)?.ty.dtype;
@@ -97,7 +97,7 @@ pub(super) fn reshape<'o>(t: &mut Translator<'_, '_>, mut form: Form<'o>) -> Res
     form.into_node()
 }
 
-/// The axis was 1 where it was left out; today it is the last of the signal.
+/// Upgrades DFT: the default axis was 1; now it is the last axis of the signal.
 pub(super) fn dft<'o>(t: &mut Translator<'_, '_>, mut form: Form<'o>) -> Result<Upgraded<'o>> {
     form.takes(1..=2, t.opset)?;
     let axis = form.take_int("axis")?.unwrap_or(1);
@@ -106,8 +106,8 @@ pub(super) fn dft<'o>(t: &mut Translator<'_, '_>, mut form: Form<'o>) -> Result<
     form.into_node()
 }
 
-/// Up to opset 5 the operands were a number of copies and one axis, both of the data's type; now they are a number of
-/// copies for each axis.
+/// Upgrades Tile. Until opset 5, the operands were a number of copies and one axis, both of the data's type; now there
+/// is a number of copies for each axis.
 pub(super) fn tile<'o>(t: &mut Translator<'_, '_>, mut form: Form<'o>) -> Result<Upgraded<'o>> {
     form.takes(3..=3, t.opset)?;
     let (data, tiles, axis) = (form.operand(0)?, form.operand(1)?, form.operand(2)?);
@@ -129,7 +129,7 @@ pub(super) fn tile<'o>(t: &mut Translator<'_, '_>, mut form: Form<'o>) -> Result
     form.into_node()
 }
 
-/// Integers that opset 1 passed as numbers of the data's type.
+/// Converts integers that opset 1 passed as numbers of the data's type.
 fn as_integers(t: &mut Translator<'_, '_>, id: ValueId) -> Result<ValueId> {
     let value = tensor(t, id)?;
     if value.ty.dtype == DType::I64 {
@@ -138,7 +138,7 @@ fn as_integers(t: &mut Translator<'_, '_>, id: ValueId) -> Result<ValueId> {
     t.apply("Cast", &[Some(id)], Attributes::from_iter([("to", Attr::Int(DType::I64.code()))]))
 }
 
-/// The integer that a constant holds; `None` if it is not constant, or no single number.
+/// Returns the integer in a constant; `None` if the value is not constant, or not a single number.
 fn single_integer(t: &mut Translator<'_, '_>, id: ValueId) -> Result<Option<i64>> {
     let id = as_integers(t, id)?;
     let numbers = tensor(t, id)?.tensor().and_then(Tensor::ints);

@@ -1,4 +1,4 @@
-//! Models of one node in an older opset, and what becomes of them.
+//! Imports models of one node in an older opset, and checks the result.
 
 use crate::export::proto::attribute;
 use crate::import::{
@@ -16,7 +16,7 @@ use prost::Message;
 
 mod cases;
 
-/// A model of one node, in the making. Dimensions below zero are open.
+/// Model of one node under construction. Negative dimensions are dynamic.
 struct Case {
     opset: i64,
     node: NodeProto,
@@ -119,7 +119,8 @@ impl Case {
         Ok(text)
     }
 
-    /// Checks that the module has these operations of the dialect besides constants, in this order, and these texts.
+    /// Checks that the module has these operations of the dialect, without constants, in this order, and contains these
+    /// texts.
     fn becomes(self, operations: &[&str], texts: &[&str]) {
         let module = self.import().unwrap();
         let found: Vec<_> = module

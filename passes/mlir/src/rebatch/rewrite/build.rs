@@ -1,19 +1,19 @@
-//! Building operators of the `onnx` dialect.
+//! Builds operators of the `onnx` dialect.
 
 use crate::ir::ONNX_CONSTANT;
 use divi_dialect::{NamedAttribute, NewOperation, Operation, Value, attr, dense_elements};
 use divi_onnx::Tensor;
 use melior::ir::Type;
 
-/// Puts operators in front of one, at its location.
+/// Inserts operators before one, at its location.
 pub(crate) struct Builder<'m> {
     pub(crate) before: Operation<'m>,
 }
 
 impl<'m> Builder<'m> {
-    /// Creates an attribute as the dialect writes integers.
+    /// Creates an integer attribute of the dialect's type.
     pub(crate) fn int(&self, name: &str, value: i64) -> NamedAttribute<'m> {
-        NamedAttribute::named(name, attr::signed_integer(self.before.context(), value))
+        NamedAttribute::with_name(name, attr::signed_integer(self.before.context(), value))
     }
 
     /// Returns the result of a new operator.
@@ -39,6 +39,6 @@ impl<'m> Builder<'m> {
     pub(crate) fn constant(&self, tensor: &Tensor, name: Option<&str>) -> Value<'m> {
         let context = self.before.context();
         let value = dense_elements(context, tensor);
-        self.result(ONNX_CONSTANT, &[], attr::of_type(value), &[attr::VALUE.named(context, value)], name)
+        self.result(ONNX_CONSTANT, &[], attr::type_of(value), &[attr::VALUE.named(context, value)], name)
     }
 }

@@ -1,4 +1,4 @@
-//! Operators that mix the inputs of a batch: one run after the other.
+//! Unrolls operators that mix the inputs of a batch.
 
 use super::{Rewriter, build::Builder, name, name_of};
 use crate::rebatch::{
@@ -10,7 +10,7 @@ use divi_onnx::{Dim, Op, TensorType};
 use rustc_hash::FxHashMap;
 
 impl<'m> Rewriter<'m> {
-    /// Runs an operator once for each run, on its part of the operands, and puts the results together.
+    /// Clones an operator for each run, on slices of its operands, and concatenates the results.
     pub(super) fn unroll(&mut self, operation: Operation<'m>) {
         let mut used = vec![];
         operation.walk(|inner| used.extend(inner.operands()));
@@ -20,7 +20,7 @@ impl<'m> Rewriter<'m> {
         }
         let mut runs: Vec<Vec<Value<'m>>> = vec![];
         for run in 0..self.factor() as usize {
-            let clone = operation.duplicate().insert_before(operation);
+            let clone = operation.clone_detached().insert_before(operation);
             clone.walk(|inner| {
                 for (i, value) in inner.operands().into_iter().enumerate() {
                     if let Some(part) = parts.get(&value) {
@@ -42,7 +42,7 @@ impl<'m> Rewriter<'m> {
                     let together = self.concat(operation, &of_result, layout.axis, &ty, name(operation));
                     self.replacements.push((result, together));
                 }
-                // Absent results are alike; others are taken from `parts`.
+                // An absent result is the same in all runs; other values are taken from `parts`.
                 _ if !result.uses().is_empty() => self.replacements.push((result, of_result[0])),
                 _ => {}
             }
@@ -51,29 +51,29 @@ impl<'m> Rewriter<'m> {
         self.dead.push(operation);
     }
 
-    /// Takes a batched value apart into its runs, in front of an operator.
+    /// Slices a batched value into its runs, before an operator.
     fn parts(&mut self, before: Operation<'m>, value: Value<'m>) -> Vec<Value<'m>> {
         if let Some(parts) = self.parts.get(&value) {
             return parts.clone();
         }
         let Batch::At(layout) = self.rebatched.analysis.batch(value) else {
-            unreachable!("what is not together has been taken apart when it was made")
+            unreachable!("values of single runs are recorded by `unroll`")
         };
         let parts: Vec<_> = (0..self.factor()).map(|run| self.part(before, value, layout, run)).collect();
         self.parts.insert(value, parts.clone());
         parts
     }
 
-    /// Takes one run out of a value.
+    /// Slices one run out of a value.
     fn part(&mut self, before: Operation<'m>, value: Value<'m>, layout: Layout, run: i64) -> Value<'m> {
         let Layout { axis, outer } = layout;
-        let ty = value.tensor_type().expect("what is batched is a tensor");
-        let shape = ty.shape.clone().expect("what is batched has the axis");
+        let ty = value.tensor_type().expect("only tensors are batched");
+        let shape = ty.shape.clone().expect("a batched tensor has the axis");
         let size = shape[axis].known().expect("the analysis found the size") / self.factor();
         let one = with_size(&ty, axis, size);
         let of = |rewriter: &Self, ty: &TensorType| reshaped_type(rewriter.context, value.r#type(), ty);
         let suffix = |what: &str| name_of(value).map(|name| format!("{name}#{what}{run}"));
-        // Parts that are not behind each other are, once their number is an axis of its own.
+        // Elements of a run that are not contiguous are, once `outer` is an axis of its own.
         let (source, source_ty, at, rest) = match outer {
             1 => (value, ty.clone(), axis, size),
             _ => {
@@ -104,7 +104,7 @@ impl<'m> Rewriter<'m> {
         self.reshaped(before, part, r#type, suffix("merge").as_deref())
     }
 
-    /// Puts values behind each other along an axis.
+    /// Concatenates values along an axis.
     fn concat(
         &self,
         before: Operation<'m>,
@@ -125,7 +125,7 @@ impl<'m> Rewriter<'m> {
         )
     }
 
-    /// Puts the runs of a value that has no axis for them behind each other, along a new first axis.
+    /// Concatenates the runs of a value that has no axis for them along a new first axis.
     pub(super) fn stack(&mut self, before: Operation<'m>, value: Value<'m>) -> Value<'m> {
         let ty = value.tensor_type().expect("the analysis found a tensor");
         let mut shape = ty.shape.clone().expect("the analysis found the rank");

@@ -1,4 +1,4 @@
-//! Operators that take parts of a tensor, put tensors together, or change how many elements an axis has.
+//! Operators that slice or concatenate tensors, or change the size of an axis.
 
 use super::{Flow, Site};
 use divi_onnx::{
@@ -6,7 +6,7 @@ use divi_onnx::{
     node::{normalize_axes, normalize_axis},
 };
 
-/// Along another axis than the batch; what is the same in all runs is repeated for it.
+/// Follows the batch through Concat along another axis; tensors that all runs share are repeated.
 pub(super) fn concat(site: &Site<'_>) -> Option<Flow> {
     let (leader, at) = site.leader()?;
     let axis = normalize_axis(site.node.int("axis").ok()??, site.rank(leader)?).ok()?;
@@ -22,7 +22,7 @@ pub(super) fn split(site: &Site<'_>) -> Option<Flow> {
     (site.axis("axis", 0, 0)? != at.axis).then(|| Flow::all(site, at, vec![]))
 }
 
-/// The batch is not cut, or all of it is taken.
+/// Follows the batch through Slice, which must take all of it.
 pub(super) fn slice(site: &Site<'_>) -> Option<Flow> {
     let at = site.only_first()?;
     let rank = site.rank(0)?;
@@ -51,7 +51,7 @@ pub(super) fn slice(site: &Site<'_>) -> Option<Flow> {
     Some(Flow::all(site, at, changes))
 }
 
-/// Nothing is added to the batch. Whatever a mode takes from the tensor, it takes along the axis it adds to.
+/// Follows the batch through Pad of other axes. In every mode, added elements depend only on elements of the same run.
 pub(super) fn pad(site: &Site<'_>) -> Option<Flow> {
     let at = site.only_first()?;
     let rank = site.rank(0)?;
@@ -68,7 +68,7 @@ pub(super) fn pad(site: &Site<'_>) -> Option<Flow> {
     fits.then(|| Flow::all(site, at, vec![]))
 }
 
-/// The axes that an operator with `axes` is about: all of them if it names none.
+/// Returns the axes that an operator with the attribute `axes` changes: all of them by default.
 fn named_axes(site: &Site<'_>) -> Option<Vec<usize>> {
     let rank = site.rank(0)?;
     match site.node.ints("axes").ok()? {
@@ -77,10 +77,11 @@ fn named_axes(site: &Site<'_>) -> Option<Vec<usize>> {
     }
 }
 
-/// The batch has scale 1, and then every way of finding coordinates takes each run from itself.
+/// Follows the batch through Resize with scale 1 on it, so that in every coordinate mode each run depends only on
+/// itself.
 pub(super) fn resize(site: &Site<'_>) -> Option<Flow> {
     let at = site.only_first()?;
-    // A region of interest is given in parts of the batch, too.
+    // A region of interest includes fractions of the batch.
     if site.node.str("coordinate_transformation_mode").ok()? == Some("tf_crop_and_resize") {
         return None;
     }
@@ -114,14 +115,15 @@ pub(super) fn center_crop_pad(site: &Site<'_>) -> Option<Flow> {
     Some(Flow::all(site, at, changes))
 }
 
-/// Takes what a condition says along one axis; without one, of all elements.
+/// Follows the batch through Compress along another axis; without an axis, it selects from all elements.
 pub(super) fn compress(site: &Site<'_>) -> Option<Flow> {
     let at = site.only_first()?;
     let axis = normalize_axis(site.node.int("axis").ok()??, site.rank(0)?).ok()?;
     (axis != at.axis).then(|| Flow::all(site, at, vec![]))
 }
 
-/// The lengths are of the batch's axis; runs on a third axis are reversed alike.
+/// Follows the batch through ReverseSequence: lengths are per element of the batch axis, and runs on a third axis share
+/// them.
 pub(super) fn reverse_sequence(site: &Site<'_>) -> Option<Flow> {
     let (_, at) = site.leader()?;
     let (batch_axis, time_axis) = (site.axis("batch_axis", 1, 0)?, site.axis("time_axis", 0, 0)?);
@@ -134,7 +136,7 @@ pub(super) fn reverse_sequence(site: &Site<'_>) -> Option<Flow> {
     Some(Flow::all(site, layout.on(axis), changes))
 }
 
-/// Each row of the cache is written at a position of its own; all rows at 0 without positions.
+/// Follows the batch through TensorScatter: each row of a cache is written at its own position, by default at 0.
 pub(super) fn tensor_scatter(site: &Site<'_>) -> Option<Flow> {
     let (layout, changes) = site.shared(&[Some(0), Some(0), Some(0)], false)?;
     Some(Flow::all(site, layout.on(0), changes))

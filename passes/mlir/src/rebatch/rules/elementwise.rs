@@ -1,19 +1,19 @@
-//! Operators that work on each element by itself.
+//! Operators that compute each element separately.
 
 use super::{Flow, Site};
 use divi_onnx::Op;
 
-/// Every result is laid out as the first operand; the others are for all elements.
+/// Follows the batch of the first operand to all results; the other operands apply to all elements.
 pub(super) fn same_as_first(site: &Site<'_>) -> Option<Flow> {
     Some(Flow::all(site, site.only_first()?, vec![]))
 }
 
-/// Numpy broadcasting: the batch is on the same axis of all operands, counted from the last.
+/// Follows the batch through numpy broadcasting: it is on the same axis of all operands, counted from the last.
 pub(super) fn broadcast(site: &Site<'_>) -> Option<Flow> {
     let (leader, layout) = site.leader()?;
     let result = site.result_shape(0)?;
     let axis = (layout.axis + result.len()).checked_sub(site.rank(leader)?)?;
-    // One that broadcasts to more would repeat each run in itself.
+    // An operand that broadcasts to more would repeat each run in itself.
     if result[axis] != site.shape(leader)?[layout.axis] {
         return None;
     }
@@ -50,10 +50,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_as_large_as_the_batch_is_repeated() {
+    fn operands_of_the_size_of_the_batch_are_repeated() {
         let case = |layout: Case| layout.same("float[6x4]");
         case(Case::new("Add").batched("float[6x4]", 0)).spreads(1, 0).gives("float[6x4]", 0, 1);
-        // Repeating it whole would not put its rows where those of the runs are.
+        // Repeating it as a whole would not align its rows with those of the runs.
         case(Case::new("Add").merged("float[6x4]", 0, 3)).mixes("float[6x4]");
         Case::new("SwiGLU").batched("float[1x4]", 0).same("float[1x4]").spreads(1, 0).gives("float[1x4]", 0, 1);
     }

@@ -1,10 +1,10 @@
-//! Operators that take or put elements where indices say.
+//! Operators that read or write elements at indices.
 
 use super::{Change, Flow, Site};
 use crate::rebatch::layout::Layout;
 use divi_onnx::{Tensor, node::normalize_axis};
 
-/// Each index takes a part of a table, or all of them take parts of every run.
+/// Follows the batch through Gather: each index selects a slice of a table, or all of them select slices of every run.
 pub(super) fn gather(site: &Site<'_>) -> Option<Flow> {
     let axis = site.axis("axis", 0, 0)?;
     let at = match (site.batch(0), site.batch(1)) {
@@ -17,10 +17,11 @@ pub(super) fn gather(site: &Site<'_>) -> Option<Flow> {
     Some(Flow::all(site, at, vec![]))
 }
 
-/// Indices that a constant may have for all runs together.
+/// Maximum number of indices in a constant for all runs.
 const MAX_INDICES: i64 = 1 << 24;
 
-/// Known indices along the batch itself: each run takes what it took by itself, from where it is now.
+/// Follows the batch through Gather along it, with known indices: the elements of each run are selected at their new
+/// positions.
 fn gather_from_each(site: &Site<'_>, at: Layout) -> Option<Flow> {
     let size = site.shape(0)?.get(at.axis)?.known()?;
     let rest = size / at.outer;
@@ -45,28 +46,29 @@ fn gather_from_each(site: &Site<'_>, at: Layout) -> Option<Flow> {
         }
     }
     let tensor = Tensor::from_ints(ty.dtype, dims, &moved)?;
-    // Indices of a narrow type may not reach that far.
+    // A narrow index type may not hold the new positions.
     if tensor.ints()? != moved {
         return None;
     }
     Some(Flow::all(site, Layout::of(at.axis), vec![(1, Change::Constant(tensor))]))
 }
 
-/// Indices along one axis; on the others, everything is where its index is.
+/// Follows the batch through GatherElements and ScatterElements along another axis, where elements and indices have the
+/// same position.
 pub(super) fn elements(site: &Site<'_>) -> Option<Flow> {
     let (_, at) = site.leader()?;
     if site.axis("axis", 0, 0)? == at.axis {
         return None;
     }
     let (layout, changes) = site.shared(&vec![Some(at.axis); site.node.inputs.len()], false)?;
-    // Where the indices are fewer, the rest of the data would be beyond what they see of the first run.
+    // With fewer indices than data, runs would not be aligned.
     let sizes = (0..site.node.inputs.len()).map(|operand| site.shape(operand).and_then(|shape| shape.get(at.axis)));
     let mut sizes = sizes.collect::<Option<Vec<_>>>()?.into_iter();
     let first = sizes.next()?;
     sizes.all(|size| size == first).then(|| Flow::all(site, layout, changes))
 }
 
-/// The indices say where in the axes behind the batch's, or the batch is none of those that they are about.
+/// Follows the batch through GatherND: the indices must not select from its axis, unless it is one of `batch_dims`.
 pub(super) fn gather_nd(site: &Site<'_>) -> Option<Flow> {
     let batch_dims = usize::try_from(site.node.int_or("batch_dims", 0).ok()?).ok()?;
     let (data_rank, index_rank) = (site.rank(0)?, site.rank(1)?);
@@ -85,7 +87,7 @@ pub(super) fn gather_nd(site: &Site<'_>) -> Option<Flow> {
     }
 }
 
-/// The batch is on an axis of the data that indices are not about, and the updates have it as well.
+/// Follows the batch through ScatterND: it is an axis of the data that indices do not select from, and of the updates.
 pub(super) fn scatter_nd(site: &Site<'_>) -> Option<Flow> {
     let index_rank = site.rank(1)?;
     let depth = usize::try_from(site.shape(1)?.last()?.known()?).ok()?;
@@ -102,7 +104,7 @@ pub(super) fn scatter_nd(site: &Site<'_>) -> Option<Flow> {
     Some(Flow::all(site, layout.on(data_axis), changes))
 }
 
-/// A new axis among those of the indices.
+/// Follows the batch of the indices through OneHot, which adds an axis.
 pub(super) fn one_hot(site: &Site<'_>) -> Option<Flow> {
     let at: Layout = site.only_first()?;
     let new = normalize_axis(site.node.int_or("axis", -1).ok()?, site.rank(0)? + 1).ok()?;
@@ -129,7 +131,7 @@ mod tests {
     fn known_indices_along_the_batch_move_with_the_runs() {
         let case = |outer| Case::new("Gather").merged("float[4x1]", 0, outer);
         case(1).list(&[0, -1]).becomes(1, &[0, 3, 4, 7, 8, 11]).gives("float[2x1]", 0, 1);
-        // Two parts of two, with the other runs between them.
+        // Two parts of two elements, with the other runs between them.
         case(2).list(&[0, 3]).becomes(1, &[0, 7, 2, 9, 4, 11]).gives("float[2x1]", 0, 1);
         case(1).scalar(0).mixes("float[1]");
         case(1).list(&[4]).mixes("float[1x1]");

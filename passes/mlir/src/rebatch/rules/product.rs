@@ -1,14 +1,15 @@
-//! Sums of products: the batch must not be summed over.
+//! Sums of products, which must not sum over the batch.
 
 use super::{Flow, Site};
 
-/// Operands that hold one number for all elements.
+/// Returns `Some` if operands have one number for all elements.
 pub(super) fn single_elements(site: &Site<'_>, operands: &[usize]) -> Option<()> {
     let single = |operand: usize| site.node.optional(operand).is_none_or(|value| value.ty.count() == Some(1));
     operands.iter().all(|&operand| site.batch(operand).is_none() && single(operand)).then_some(())
 }
 
-/// Rows of the first operand, columns of the second, or one of the axes in front, which broadcast.
+/// Follows the batch through MatMul: it is the rows of the first operand, the columns of the second, or a leading axis,
+/// which broadcasts.
 pub(super) fn matmul(site: &Site<'_>, left: usize, right: usize) -> Option<Flow> {
     let (leader, at) = site.leader()?;
     let (left_rank, right_rank) = (site.rank(left)?, site.rank(right)?);
@@ -41,7 +42,7 @@ pub(super) fn matmul(site: &Site<'_>, left: usize, right: usize) -> Option<Flow>
     Some(Flow::all(site, layout.on(axis), changes))
 }
 
-/// Rows of the first operand or columns of the second, and what is added to them.
+/// Follows the batch through Gemm: it is the rows of the first operand or the columns of the second, and of the addend.
 pub(super) fn gemm(site: &Site<'_>) -> Option<Flow> {
     let (leader, at) = site.leader()?;
     let transposed = |name| site.node.flag(name, false).ok();
@@ -60,7 +61,7 @@ pub(super) fn gemm(site: &Site<'_>) -> Option<Flow> {
         return None;
     }
     let (layout, changes) = site.shared(&axes, true)?;
-    // An operand of the product that is the same in all runs cannot give them rows by broadcasting.
+    // An operand of the product that all runs share cannot have rows for each by broadcasting.
     let product = if rows { 0 } else { 1 };
     if site.batch(product).is_none() && !changes.iter().any(|(operand, _)| *operand == product) {
         return None;
@@ -68,7 +69,7 @@ pub(super) fn gemm(site: &Site<'_>) -> Option<Flow> {
     Some(Flow::all(site, layout.on(axis), changes))
 }
 
-/// The batch's label must be one of the result's. An ellipsis is not looked into.
+/// Follows the batch through Einsum: its label must occur in the result. An ellipsis is not supported.
 pub(super) fn einsum(site: &Site<'_>) -> Option<Flow> {
     let equation = site.node.str("equation").ok()??.replace(' ', "");
     let (terms, result) = equation.split_once("->")?;
@@ -78,7 +79,7 @@ pub(super) fn einsum(site: &Site<'_>) -> Option<Flow> {
     let terms: Vec<&str> = terms.split(',').collect();
     let (leader, at) = site.leader()?;
     let label = terms.get(leader)?.chars().nth(at.axis)?;
-    // A diagonal takes each run from itself only if both axes are the batch.
+    // A diagonal keeps runs separate only if both axes are the batch.
     if terms.iter().chain(&[result]).any(|term| term.matches(label).count() > 1) {
         return None;
     }
@@ -93,7 +94,7 @@ mod tests {
     use super::super::testing::Case;
 
     #[test]
-    fn matmul_of_rows_columns_and_stacks() {
+    fn matmul_of_rows_columns_and_leading_axes() {
         let case = |left, axis, right| Case::new("MatMul").batched(left, axis).same(right);
         case("float[1x5x8]", 0, "float[8x4]").gives("float[1x5x4]", 0, 1);
         case("float[5x8]", 0, "float[8x4]").gives("float[5x4]", 0, 1);

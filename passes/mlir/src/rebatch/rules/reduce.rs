@@ -1,15 +1,16 @@
-//! Operators that look along some axes: the batch must not be one of them.
+//! Operators that combine elements along some axes, which must not include the batch.
 
 use super::{Flow, Site};
 use divi_onnx::node::{normalize_axes, normalize_axis};
 
-/// Everything on one axis belongs together; every result has the operand's axes.
+/// Follows the batch through an operator that combines the elements of another axis, and whose results have the
+/// operand's axes.
 pub(super) fn along(site: &Site<'_>, axis: Option<usize>) -> Option<Flow> {
     let at = site.only_first()?;
     (axis? != at.axis).then(|| Flow::all(site, at, vec![]))
 }
 
-/// An axis that is an operand.
+/// Returns an axis that is an operand.
 pub(super) fn operand_axis(site: &Site<'_>, operand: usize) -> Option<usize> {
     match site.ints(operand)?[..] {
         [axis] => normalize_axis(axis, site.rank(0)?).ok(),
@@ -30,7 +31,7 @@ pub(super) fn reduce(site: &Site<'_>) -> Option<Flow> {
     without(site, &axes, site.node.flag("keepdims", true).ok()?)
 }
 
-/// Axes are reduced, which the result has only if they are kept.
+/// Follows the batch through a reduction of other axes, which are removed from the result unless they are kept.
 pub(super) fn without(site: &Site<'_>, axes: &[usize], keeps: bool) -> Option<Flow> {
     let at = site.only_first()?;
     if axes.contains(&at.axis) {
@@ -40,7 +41,7 @@ pub(super) fn without(site: &Site<'_>, axes: &[usize], keeps: bool) -> Option<Fl
     Some(Flow::all(site, at.on(at.axis - gone), vec![]))
 }
 
-/// The last axis holds the parts of a complex number.
+/// Follows the batch through DFT of another axis; the last axis has the parts of a complex number.
 pub(super) fn dft(site: &Site<'_>) -> Option<Flow> {
     let at = site.only_first()?;
     let rank = site.rank(0)?;
@@ -58,7 +59,7 @@ pub(super) fn mean_variance(site: &Site<'_>) -> Option<Flow> {
     (!axes.contains(&at.axis)).then(|| Flow::all(site, at, vec![]))
 }
 
-/// The batch is in front of the axes that are normalized; scale and bias broadcast.
+/// Follows the batch through LayerNormalization of later axes; scale and bias broadcast.
 pub(super) fn layer_normalization(site: &Site<'_>) -> Option<Flow> {
     let at = site.only_first()?;
     let rank = site.rank(0)?;
@@ -72,7 +73,7 @@ pub(super) fn layer_normalization(site: &Site<'_>) -> Option<Flow> {
     (broadcasts(1) && broadcasts(2)).then(|| Flow::all(site, at, vec![]))
 }
 
-/// The last axes belong together.
+/// Follows the batch through an operator that combines only the last axes.
 pub(super) fn in_front_of(site: &Site<'_>, last: usize) -> Option<Flow> {
     let at = site.only_first()?;
     (at.axis + last < site.rank(0)?).then(|| Flow::all(site, at, vec![]))
@@ -97,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_looks_along_an_axis() {
+    fn operators_along_an_axis() {
         Case::new("Softmax").batched("float[1x3]", 0).gives("float[1x3]", 0, 1);
         Case::new("Softmax").batched("float[1x3]", 0).int("axis", 0).mixes("float[1x3]");
         Case::new("CumSum").batched("float[1x3]", 0).scalar(1).gives("float[1x3]", 0, 1);
@@ -109,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn layer_normalization_behind_the_batch() {
+    fn layer_normalization_of_axes_after_the_batch() {
         let case = |axis| Case::new("LayerNormalization").batched("float[1x5x8]", axis).same("float[8]");
         let results = &["float[1x5x8]", "float[1x5x1]", "float[1x5x1]"];
         case(0).none().gives_all(results, &[Layout::of(0); 3]);

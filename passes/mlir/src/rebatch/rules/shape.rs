@@ -1,10 +1,11 @@
-//! Operators that give the same elements other dimensions.
+//! Operators that change the shape, but not the order of elements.
 
 use super::{Flow, Site};
 use crate::rebatch::layout::{Layout, known_product, regroup};
 use divi_onnx::{Dim, node::normalize_axes};
 
-/// The elements stay in order, so the batch is behind as many as before. The shape names the new dimension's size.
+/// Follows the batch through Reshape: the order of elements does not change, so as many elements as before precede it.
+/// The shape operand gets the new size.
 pub(super) fn reshape(site: &Site<'_>) -> Option<Flow> {
     let at = site.only_first()?;
     let to = site.result_shape(0)?;
@@ -17,7 +18,7 @@ pub(super) fn reshape(site: &Site<'_>) -> Option<Flow> {
         if i == layout.axis {
             match *size {
                 -1 => {}
-                // The operand's dimension has grown as well.
+                // The operand's dimension is scaled as well.
                 _ if copies && i == at.axis => {}
                 _ => *size = dim.known()?.checked_mul(site.factor)?,
             }
@@ -29,7 +30,7 @@ pub(super) fn reshape(site: &Site<'_>) -> Option<Flow> {
     Some(Flow::all(site, layout, changes))
 }
 
-/// The two dimensions are the products of those in front of the axis and of the others.
+/// Follows the batch through Flatten, whose two dimensions are the products of those before the axis and of the others.
 pub(super) fn flatten(site: &Site<'_>) -> Option<Flow> {
     let at = site.only_first()?;
     let shape = site.shape(0)?;
@@ -41,7 +42,8 @@ pub(super) fn flatten(site: &Site<'_>) -> Option<Flow> {
     Some(Flow::all(site, Layout { axis, outer }, vec![]))
 }
 
-/// A batch of one input has a dimension that can be squeezed, one of several has not: a Reshape does what is left to do.
+/// Follows the batch through Squeeze. The dimension of one input can be squeezed, that of several cannot: a Reshape
+/// replaces the Squeeze.
 pub(super) fn squeeze(site: &Site<'_>) -> Option<Flow> {
     let at = site.only_first()?;
     let shape = site.shape(0)?;
@@ -76,7 +78,7 @@ pub(super) fn transpose(site: &Site<'_>) -> Option<Flow> {
     Some(Flow::all(site, at.on(axis), vec![]))
 }
 
-/// The batch may be kept as it is (by its size or a 1), not repeated.
+/// Follows the batch through Expand, which may keep it (by its size or a 1), but not repeat it.
 pub(super) fn expand(site: &Site<'_>) -> Option<Flow> {
     let at = site.only_first()?;
     let (rank, result) = (site.rank(0)?, site.result_shape(0)?);
@@ -93,13 +95,13 @@ pub(super) fn expand(site: &Site<'_>) -> Option<Flow> {
     Some(Flow::all(site, at.on(axis), changes))
 }
 
-/// Repeating the batch would put the runs behind each other twice, not each twice.
+/// Follows the batch through Tile, which must not repeat it: the copies of one run would not be contiguous.
 pub(super) fn tile(site: &Site<'_>) -> Option<Flow> {
     let at = site.only_first()?;
     (*site.ints(1)?.get(at.axis)? == 1).then(|| Flow::all(site, at, vec![]))
 }
 
-/// Only the last dimension takes part in a change of width.
+/// Follows the batch through BitCast: a change of width affects only the last dimension.
 pub(super) fn bit_cast(site: &Site<'_>) -> Option<Flow> {
     let at = site.only_first()?;
     let same = site.results.first()?.dtype.bits() == site.node.dtype(0).ok()?.bits();
@@ -111,7 +113,7 @@ mod tests {
     use super::super::testing::Case;
 
     #[test]
-    fn reshape_names_the_new_batch() {
+    fn reshape_has_the_new_batch_size() {
         let case = |shape: &[i64]| Case::new("Reshape").batched("float[1x128x768]", 0).list(shape);
         case(&[1, 128, 12, 64]).becomes(1, &[3, 128, 12, 64]).gives("float[1x128x12x64]", 0, 1);
         case(&[128, 768]).becomes(1, &[384, 768]).gives("float[128x768]", 0, 1);
@@ -122,9 +124,9 @@ mod tests {
     }
 
     #[test]
-    fn reshape_does_not_copy_what_has_grown() {
+    fn reshape_does_not_copy_a_scaled_dimension() {
         let case = |shape: &[i64]| Case::new("Reshape").batched("float[5x1x4]", 1).list(shape);
-        // The second dimension is the batch, which goes into the first here.
+        // The second dimension is the batch, which is merged into the first here.
         case(&[5, 4]).becomes(1, &[15, 4]).gives("float[5x4]", 0, 5);
         case(&[0, 4]).becomes(1, &[15, 4]).gives("float[5x4]", 0, 5);
         case(&[0, 0, 2, 2]).gives("float[5x1x2x2]", 1, 1);
@@ -177,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn bit_cast_to_another_width_takes_neighbours() {
+    fn bit_cast_to_another_width_combines_neighbors() {
         Case::new("BitCast").batched("float[1x2]", 0).gives("uint8[1x8]", 0, 1);
         Case::new("BitCast").batched("float[2x1]", 1).mixes("uint8[2x4]");
         Case::new("BitCast").batched("float[2x1]", 1).gives("int32[2x1]", 1, 1);

@@ -1,15 +1,15 @@
-//! Operators whose definition says which axis the batch is: convolutions, pools, normalization, attention, recurrence.
+//! Operators that define the axis of the batch: convolutions, pools, normalization, attention, recurrence.
 
 use super::{Flow, Site};
 use crate::rebatch::layout::Layout;
 
-/// The batch is the first axis of some operands and of every result.
+/// Follows the batch through operators that have it as the first axis of some operands and of every result.
 pub(super) fn in_front(site: &Site<'_>, axes: &[Option<usize>]) -> Option<Flow> {
     let (layout, changes) = site.shared(axes, false)?;
     Some(Flow::all(site, layout.on(0), changes))
 }
 
-/// The mask broadcasts to the scores, whose first axis is the batch.
+/// Follows the batch through Attention: the mask broadcasts to the scores, whose first axis is the batch.
 pub(super) fn attention(site: &Site<'_>) -> Option<Flow> {
     let mut axes = [Some(0); 7];
     let broadcasts = match site.shape(3) {
@@ -22,7 +22,7 @@ pub(super) fn attention(site: &Site<'_>) -> Option<Flow> {
     in_front(site, &axes)
 }
 
-/// A loss for each input; a mean or sum is of all.
+/// Follows the batch through a loss without reduction; a mean or sum would combine all inputs.
 pub(super) fn loss(site: &Site<'_>) -> Option<Flow> {
     if site.node.str_or("reduction", "mean").ok()? != "none" {
         return None;
@@ -30,19 +30,19 @@ pub(super) fn loss(site: &Site<'_>) -> Option<Flow> {
     in_front(site, &[Some(0), Some(0)])
 }
 
-/// Images and channels are each by themselves.
+/// Follows the batch through pooling, which keeps images and channels independent.
 pub(super) fn pool(site: &Site<'_>) -> Option<Flow> {
     let at = site.only_first()?;
     (at.axis < 2).then(|| Flow::all(site, at, vec![]))
 }
 
-/// Everything but the channels is alike.
+/// Follows the batch through an operator with parameters per channel, if it is not the channels.
 pub(super) fn not_channels(site: &Site<'_>) -> Option<Flow> {
     let at = site.only_first()?;
     (at.axis != 1).then(|| Flow::all(site, at, vec![]))
 }
 
-/// The size of the images names their number.
+/// Follows the batch through AffineGrid, whose size operand contains the number of images.
 pub(super) fn affine_grid(site: &Site<'_>) -> Option<Flow> {
     let at = site.only_first().filter(|at| at.axis == 0)?;
     let size = site.shape(0)?.first()?.known()?;
@@ -50,7 +50,7 @@ pub(super) fn affine_grid(site: &Site<'_>) -> Option<Flow> {
     Some(Flow::all(site, at, changes))
 }
 
-/// Scales are for all elements, for an axis, or for blocks along one.
+/// Follows the batch through quantization: scales are for all elements, for another axis, or for blocks along one.
 pub(super) fn quantize(site: &Site<'_>) -> Option<Flow> {
     let at = site.only_first()?;
     let scale = site.shape(1)?;
@@ -68,7 +68,7 @@ pub(super) fn quantize(site: &Site<'_>) -> Option<Flow> {
     Some(Flow::all(site, layout, changes))
 }
 
-/// Sequences are by themselves, and so are their lengths and states.
+/// Follows the batch through recurrent operators: sequences, their lengths and states are independent.
 pub(super) fn recurrent(site: &Site<'_>) -> Option<Flow> {
     let batch_first = site.node.flag("layout", false).ok()?;
     let (x, y, state) = if batch_first { (0, 0, 0) } else { (1, 2, 1) };
@@ -84,7 +84,7 @@ mod tests {
     use crate::rebatch::layout::Layout;
 
     #[test]
-    fn images_are_by_themselves() {
+    fn images_are_independent() {
         let conv = |axis| Case::new("Conv").batched("float[1x3x8x8]", axis).same("float[4x3x1x1]").none();
         conv(0).gives("float[1x4x8x8]", 0, 1);
         conv(1).mixes("float[1x4x8x8]");
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn sequences_are_by_themselves() {
+    fn sequences_are_independent() {
         let case = |x, axis| Case::new("GRU").batched(x, axis).same("float[1x15x2]").same("float[1x15x5]");
         let results = &["float[7x1x1x5]", "float[1x1x5]"];
         case("float[7x1x2]", 1).gives_all(results, &[Layout::of(2), Layout::of(1)]);

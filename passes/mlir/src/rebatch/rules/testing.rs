@@ -1,12 +1,12 @@
-//! A compact way to state a test of a rule.
+//! Compact notation for tests of rules.
 
 use super::{Change, Flow, Layout, Site, flow};
 use divi_onnx::{Attr, Attributes, DType, Dim, Node, Op, Tensor, TensorType, Value};
 
-/// Three runs at once, of one input each.
+/// Number of runs at once, of one input each.
 const FACTOR: i64 = 3;
 
-/// An operator application to ask about.
+/// Operator application under test.
 pub(crate) struct Case {
     op: Op,
     inputs: Vec<Option<Value>>,
@@ -34,17 +34,17 @@ impl Case {
         self
     }
 
-    /// An operand with a batch on an axis: `float[1x3]`.
+    /// Adds an operand with a batch on an axis: `float[1x3]`.
     pub(crate) fn batched(self, ty: &str, axis: usize) -> Self {
         self.merged(ty, axis, 1)
     }
 
-    /// An operand whose runs are behind each other in `outer` parts of an axis.
+    /// Adds an operand whose runs are contiguous in each of `outer` parts of an axis.
     pub(crate) fn merged(self, ty: &str, axis: usize, outer: i64) -> Self {
         self.operand(Some(Value::new(parse(ty))), Some(Layout { axis, outer }))
     }
 
-    /// An operand that is the same in all runs.
+    /// Adds an operand that all runs share.
     pub(crate) fn same(self, ty: &str) -> Self {
         self.operand(Some(Value::new(parse(ty))), None)
     }
@@ -53,7 +53,7 @@ impl Case {
         self.operand(None, None)
     }
 
-    /// A constant list of integers.
+    /// Adds a constant list of integers.
     pub(crate) fn list(self, values: &[i64]) -> Self {
         self.operand(Some(Value::constant(Tensor::from_shape(values))), None)
     }
@@ -62,7 +62,7 @@ impl Case {
         self.operand(Some(Value::constant(Tensor::scalar_i64(value))), None)
     }
 
-    /// A constant list of numbers.
+    /// Adds a constant list of numbers.
     pub(crate) fn floats(self, values: &[f64]) -> Self {
         let tensor = Tensor::from_floats(DType::F32, vec![values.len() as i64], values).unwrap();
         self.operand(Some(Value::constant(tensor)), None)
@@ -83,7 +83,7 @@ impl Case {
         self
     }
 
-    /// Expects that a list of integers becomes another.
+    /// Expects that a constant list of integers gets other elements.
     pub(crate) fn becomes(mut self, operand: usize, values: &[i64]) -> Self {
         self.changes.push((operand, Change::Constant(Tensor::from_shape(values))));
         self
@@ -95,7 +95,7 @@ impl Case {
         self
     }
 
-    /// Expects that a Reshape takes the operator's place.
+    /// Expects that a Reshape replaces the operator.
     pub(crate) fn reshapes(mut self) -> Self {
         self.as_reshape = true;
         self
@@ -108,7 +108,7 @@ impl Case {
         flow(&Site { node: &node, batch: &self.batch, results: &results, factor: FACTOR, unit: 1 })
     }
 
-    /// Asserts where the one result of this type has its batch, and all that was expected of operands.
+    /// Asserts the position of the batch in the one result of this type, and the expected changes of operands.
     #[track_caller]
     pub(crate) fn gives(self, result: &str, axis: usize, outer: i64) {
         self.gives_all(&[result], &[Layout { axis, outer }]);
@@ -122,7 +122,7 @@ impl Case {
         assert_eq!(flow.as_reshape, self.as_reshape, "{}", self.op);
     }
 
-    /// Asserts that the result is the same in all runs.
+    /// Asserts that all runs share the result.
     #[track_caller]
     pub(crate) fn gives_the_same(self, result: &str) {
         assert_eq!(self.flow(&[result]).expect("it does not mix").results, [None], "{}", self.op);

@@ -1,4 +1,4 @@
-//! A launch, and the function that it runs.
+//! Launches, and the functions that they run.
 
 use crate::{
     ir::describe,
@@ -15,25 +15,26 @@ use divi_onnx::Op;
 use divi_planner::units::Micros;
 use rustc_hash::FxHashMap;
 
-/// A task of a stage, with its time.
+/// Task of a stage, with its times.
 pub(super) struct Step<'m> {
     pub(super) task: Task<'m>,
-    /// What the model calls it.
+    /// Name of the task in the model.
     pub(super) name: String,
-    /// An operator that only helps others to run for several inputs, or that is one with the step before.
+    /// True for an operator that only slices or concatenates inputs, or that is part of the same unrolled task as the
+    /// step before.
     pub(super) is_help: bool,
     pub(super) start: Micros,
     pub(super) end: Micros,
 }
 
-/// A launch: tasks that run one after the other.
+/// Launch of a stage, whose tasks run one after the other.
 pub(super) struct Stage<'m> {
     pub(super) launch: Operation<'m>,
     pub(super) function: Operation<'m>,
     pub(super) device: usize,
-    /// As `divi.inputs` has them.
+    /// In the order of `divi.inputs`.
     pub(super) inputs: Vec<i64>,
-    /// Which stage of a pipeline.
+    /// Number of the stage in a pipeline.
     pub(super) number: Option<i64>,
     pub(super) start: Micros,
     pub(super) end: Micros,
@@ -42,11 +43,11 @@ pub(super) struct Stage<'m> {
     pub(super) returned: Vec<Value<'m>>,
 }
 
-/// The functions of a module by name.
+/// Functions of a module by name.
 pub(super) type Functions<'m> = FxHashMap<&'m str, Operation<'m>>;
 
 impl<'m> Stage<'m> {
-    /// `None` where the launch does not say enough to go on.
+    /// Reads a launch; `None` if it is incomplete.
     pub(super) fn of(
         launch: Operation<'m>,
         functions: &Functions<'m>,
@@ -64,7 +65,7 @@ impl<'m> Stage<'m> {
         let what = format!("launch of @{callee}");
         let number = stage_number(launch, function, callee, certificate, findings);
         let inputs = inputs(launch, &what, certificate, findings);
-        let start = launch.get(attr::START).filter(|start| start.is_finite());
+        let start = launch.get(attr::START).map(Micros).filter(|start| start.is_finite());
         if start.is_none() {
             findings.add(launch, &format!("the {what} has no divi.start: outline again"));
         }
@@ -114,7 +115,7 @@ impl<'m> Stage<'m> {
         }
     }
 
-    /// One more step. Of those that are one task unrolled, the first takes the time of all.
+    /// Adds a step. The first step of an unrolled task takes the time of all.
     fn step(
         &mut self,
         operation: Operation<'m>,
@@ -127,7 +128,7 @@ impl<'m> Stage<'m> {
             && other != machine.devices[self.device].name
         {
             let message = format!(
-                "{} says that it runs on @{other}, but is in a stage on {}: outline again",
+                "{} has divi.device @{other}, but is in a stage on {}: outline again",
                 describe(operation),
                 machine.label(self.device)
             );
@@ -148,14 +149,14 @@ impl<'m> Stage<'m> {
     }
 }
 
-/// How many operators from the first on are one task: one that mixes inputs runs once for each, behind each other.
+/// Returns the number of leading operators that are one task: a task that mixes inputs is unrolled, once per input.
 fn unrolled(tasks: &[Operation<'_>], inputs: usize) -> usize {
     let Some(same) = tasks.get(..inputs).filter(|_| inputs > 1) else { return 1 };
     let first_name = same[0].get(attr::NODE_NAME);
     let is_one = same.iter().enumerate().all(|(i, &operation)| {
         let is_named = match (first_name.and_then(|name| name.strip_suffix("#0")), operation.get(attr::NODE_NAME)) {
             (Some(all), Some(own)) => own.strip_prefix(all) == Some(&format!("#{i}")),
-            // Clusters are known by their members: those of neighbours that happen to cost the same are others.
+            // Clusters are identified by their members: neighbors may happen to have the same cost.
             (None, None) => first_name.is_none() && task_name(operation) == task_name(same[0]),
             _ => false,
         };
@@ -170,14 +171,14 @@ fn unrolled(tasks: &[Operation<'_>], inputs: usize) -> usize {
     if is_one { inputs } else { 1 }
 }
 
-/// Returns true if an operator takes inputs apart or puts them together, and is no task of the model.
+/// Returns true if an operator slices or concatenates inputs, and is not a task of the model.
 fn is_help(operation: Operation<'_>) -> bool {
     let is_kind = matches!(operation.op(), Some(Op::Slice | Op::Concat | Op::Reshape | Op::Unsqueeze | Op::Tile));
     let name = operation.get(attr::NODE_NAME);
     is_kind && !operation.has(attr::COST) && name.is_none_or(|name| name.contains('#'))
 }
 
-/// In a pipeline, launch and function say the same stage.
+/// Returns the stage of a launch in a pipeline, which must be that of the function.
 fn stage_number(
     launch: Operation<'_>,
     function: Operation<'_>,
@@ -205,7 +206,7 @@ fn stage_number(
     }
 }
 
-/// The inputs that a launch is for: those it says where several are queued, or else the one there is.
+/// Returns the inputs of a launch: those of `divi.inputs` if several are queued, otherwise the only one.
 fn inputs(launch: Operation<'_>, what: &str, certificate: &Certificate<'_>, findings: &mut Findings) -> Vec<i64> {
     if certificate.objective != Objective::Batch {
         return vec![0];

@@ -5,7 +5,7 @@ use super::{
     value::{Located, Part, list},
 };
 use crate::{
-    ir::{describe, value_bytes},
+    ir::describe,
     tasks::{is_constant_value, reads},
     verify_plan::{
         Findings,
@@ -13,8 +13,8 @@ use crate::{
         certificate::{Certificate, Objective},
         exceeds,
         machine::{Contention, Machine},
-        memory::Life,
-        micros,
+        memory::LiveRange,
+        micros, size,
     },
 };
 use divi_dialect::{Operation, Value, attr};
@@ -22,21 +22,22 @@ use divi_planner::units::Micros;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
 
+/// State of the walk over the entry function.
 pub(super) struct Stream<'a, 'm> {
     machine: &'a Machine,
     certificate: &'a Certificate<'m>,
     pub(super) stages: Vec<Stage<'m>>,
-    /// Constants are none of them: they are everywhere.
+    /// Location of each value, without constants, which are on all devices.
     values: FxHashMap<Value<'m>, Located>,
-    /// What each origin is called, however many launches make it; `None` where the model has no name for it.
+    /// Name of each origin, independent of the launch that computes it; `None` if the model has no name for it.
     origins: Vec<Option<String>>,
-    /// Where parts are, or have been moved to.
+    /// Devices that parts are on, or have been transferred to.
     there: BTreeSet<(Part, usize)>,
-    buffers: Vec<Life>,
+    buffers: Vec<LiveRange>,
     buses: Buses<'a, 'm>,
-    /// Tasks that do the same for all inputs.
+    /// Tasks whose results all inputs share.
     pub(super) shared: FxHashSet<Operation<'m>>,
-    /// When all outputs are there.
+    /// Time at which all outputs are on the host.
     done: Micros,
 }
 
@@ -52,16 +53,22 @@ impl<'a, 'm> Stream<'a, 'm> {
             buffers: vec![],
             buses: Buses::new(machine),
             shared: FxHashSet::default(),
-            done: 0.0,
+            done: Micros::ZERO,
         };
-        // The batch is the first dimension of the first argument that has one, and of all that are as long.
+        // The batch is the first dimension of the first argument that has one, and of all arguments of the same size.
         let first = |value: Value<'m>| value.tensor_type()?.shape?.first().copied();
         let batch = arguments.iter().copied().find_map(first);
         for (i, &argument) in arguments.iter().enumerate() {
             let is_queued = certificate.objective != Objective::Batch || first(argument) == batch;
             let origin = stream.origin(Some(format!("argument {i}")));
             let inputs: Vec<i64> = (0..certificate.inputs).collect();
-            let value = stream.made(argument, origin, is_queued.then_some(&inputs[..]), machine.host, (0.0, 0.0));
+            let value = stream.made(
+                argument,
+                origin,
+                is_queued.then_some(&inputs[..]),
+                machine.host,
+                (Micros::ZERO, Micros::ZERO),
+            );
             stream.values.insert(argument, value);
         }
         stream
@@ -72,7 +79,7 @@ impl<'a, 'm> Stream<'a, 'm> {
         self.origins.len() - 1
     }
 
-    /// A value that is new: its memory is taken from one time on, and it is there at another.
+    /// Adds a new value, whose memory is live from `from` and which is ready at `ready`.
     fn made(
         &mut self,
         value: Value<'m>,
@@ -91,7 +98,7 @@ impl<'a, 'm> Stream<'a, 'm> {
     }
 
     fn buffer(&mut self, value: Value<'m>, device: usize, from: Micros, until: Micros) -> usize {
-        self.buffers.push(Life { device, bytes: value_bytes(value) as f64, from, until });
+        self.buffers.push(LiveRange { device, bytes: size(value), from, until });
         self.buffers.len() - 1
     }
 
@@ -115,27 +122,27 @@ impl<'a, 'm> Stream<'a, 'm> {
         let end = |key| operation.get(key).and_then(|name| self.machine.find(name));
         let (Some(value), Some(from), Some(to)) = (self.operand(operation, 0), end(attr::FROM), end(attr::TO)) else {
             if operation.operands().into_iter().all(is_constant_value) {
-                findings.add(operation, "moves what needs not be moved: a constant is wherever it is read");
+                findings.add(operation, "transfers a constant, which is available on all devices: remove the transfer");
             }
-            // Of what is no constant, it has been said what is wrong with it.
+            // Errors of other operands have been reported.
             return;
         };
         let (here, there) = (self.machine.label(from), self.machine.label(to));
-        let time = self.machine.transfer(from, to, value_bytes(operation.operand(0)) as f64);
+        let time = self.machine.transfer(from, to, size(operation.operand(0)));
         if time.is_none() {
             let message = format!(
                 "moves a tensor from {here} to {there}, but no link leads there: declare 'divi.link {here} -> {there} {{…}}'"
             );
             findings.add(operation, &message);
         }
-        let start = operation.get(attr::START);
+        let start = operation.get(attr::START).map(Micros);
         if start.is_none() {
             findings.add(operation, "moves a tensor, but has no divi.start: outline again");
         }
         let start = start.unwrap_or(value.ready);
         if exceeds(value.ready, start) {
             let message = format!(
-                "moves {} from {here} at {}, but it is there at {}: start it {} later",
+                "moves {} from {here} at {}, but it is ready at {}: start it {} later",
                 self.called(&value),
                 micros(start),
                 micros(value.ready),
@@ -148,14 +155,14 @@ impl<'a, 'm> Stream<'a, 'm> {
             findings.add(operation, &message);
         }
         self.there.extend(value.parts.iter().map(|&part| (part, to)));
-        let ready = self.arrival(operation, (from, to), (start, time.unwrap_or(0.0)), &value, findings);
+        let ready = self.arrival(operation, (from, to), (start, time.unwrap_or_default()), &value, findings);
         self.hold(&value.buffers, ready);
         let buffers = vec![self.buffer(operation.operand(0), to, start, ready)];
         self.set(operation, 0, Located { device: to, parts: value.parts, buffers, ready });
     }
 
-    /// When a transfer ends that starts at a time and takes so long: at once where it is by itself, else as it says. In a
-    /// pipeline all that go over a bus are counted instead.
+    /// Returns the end of a transfer: its start plus its duration without contention, otherwise as stated. In a
+    /// pipeline, the load of buses is checked instead.
     fn arrival(
         &mut self,
         operation: Operation<'m>,
@@ -167,7 +174,7 @@ impl<'a, 'm> Stream<'a, 'm> {
         if self.machine.contention == Contention::Off || self.certificate.objective == Objective::Pipeline {
             return start + time;
         }
-        let Some(end) = operation.get(attr::END).filter(|end| end.is_finite()) else {
+        let Some(end) = operation.get(attr::END).map(Micros).filter(|end| end.is_finite()) else {
             findings
                 .add(operation, "moves a tensor, but has no divi.end, though others may be on its bus: outline again");
             return start + time;
@@ -177,12 +184,11 @@ impl<'a, 'm> Stream<'a, 'm> {
         if let Some(problem) = too_short((start, end), time) {
             findings.add(operation, &format!("{what} goes {problem}"));
         }
-        let bytes = value_bytes(operation.operand(0)) as f64;
-        self.buses.take((from, to), bytes, (start, end), operation, what);
+        self.buses.take((from, to), size(operation.operand(0)), (start, end), operation, what);
         end
     }
 
-    /// What transfers take of buses.
+    /// Returns the transfers on buses.
     pub(super) fn take_buses(&mut self) -> Buses<'a, 'm> {
         std::mem::replace(&mut self.buses, Buses::new(self.machine))
     }
@@ -195,7 +201,7 @@ impl<'a, 'm> Stream<'a, 'm> {
             findings.add(operation, &message);
             return;
         }
-        // The dialect's own verifier has seen that positions are below the count.
+        // The dialect's verifier has checked that positions are below the count.
         let parts = positions.iter().filter_map(|&at| value.parts.get(usize::try_from(at).ok()?).copied()).collect();
         self.set(operation, 0, Located { parts, ..value });
     }
@@ -215,7 +221,7 @@ impl<'a, 'm> Stream<'a, 'm> {
             };
             if all.device != value.device {
                 let (here, there) = (self.machine.label(all.device), self.machine.label(value.device));
-                let message = format!("puts together what is on {here} and what is on {there}: move one of them first");
+                let message = format!("gathers values on {here} and on {there}: transfer one of them first");
                 findings.add(operation, &message);
             }
             all.parts.extend(value.parts);
@@ -227,14 +233,14 @@ impl<'a, 'm> Stream<'a, 'm> {
         if let Some(a) = names.next()
             && let Some(b) = names.find(|b| *b != a)
         {
-            findings.add(operation, &format!("puts together different tensors, {a} and {b}: outline again"));
+            findings.add(operation, &format!("gathers different tensors, {a} and {b}: outline again"));
         }
         self.set(operation, 0, together);
     }
 
     fn miscounted(&self, value: &Located, count: i64) -> Option<String> {
         match value.inputs() {
-            None => Some(format!("takes inputs of {}, which is the same for all: use it as it is", self.called(value))),
+            None => Some(format!("takes inputs of {}, which all inputs share: use it directly", self.called(value))),
             Some(inputs) if inputs.len() as i64 != count => Some(format!(
                 "takes {} for {count} inputs, but it is for {}: {}",
                 self.called(value),
@@ -245,7 +251,7 @@ impl<'a, 'm> Stream<'a, 'm> {
         }
     }
 
-    /// Runs a stage on what it is given.
+    /// Runs a stage on its operands.
     pub(super) fn launch(&mut self, stage: Stage<'m>, findings: &mut Findings) {
         let mut bound: FxHashMap<Value<'m>, Located> = FxHashMap::default();
         for (i, &argument) in stage.arguments.iter().enumerate() {
@@ -272,7 +278,7 @@ impl<'a, 'm> Stream<'a, 'm> {
                 bound.insert(result, made);
             }
             let bytes = step.task.scratch * stage.inputs.len() as f64;
-            self.buffers.push(Life { device: stage.device, bytes, from: step.start, until: step.end });
+            self.buffers.push(LiveRange { device: stage.device, bytes, from: step.start, until: step.end });
         }
         for (i, value) in stage.returned.iter().enumerate() {
             if let Some(mut value) = bound.get(value).cloned() {
@@ -284,20 +290,20 @@ impl<'a, 'm> Stream<'a, 'm> {
         self.stages.push(stage);
     }
 
-    /// What a launch is given is there, and for its inputs.
+    /// Checks that an operand of a launch is on the device in time, and for the right inputs.
     fn check_operand(&self, stage: &Stage<'m>, index: usize, value: &Located, findings: &mut Findings) {
         let (name, on) = (stage.name(), self.machine.label(stage.device));
         let mut wrong = |message: String| findings.add(stage.launch, &message);
         if exceeds(value.ready, stage.start) {
             wrong(format!(
-                "@{name} starts at {} on {on}, but its operand {index}, {}, is there at {}: start it {} later",
+                "@{name} starts at {} on {on}, but its operand {index}, {}, is ready at {}: start it {} later",
                 micros(stage.start),
                 self.called(value),
                 micros(value.ready),
                 micros(value.ready - stage.start)
             ));
         }
-        // The function's type is the value's: with another number of inputs, it is one that does not depend on them.
+        // The types agree, so a value of another number of inputs does not depend on them.
         let is_other = |inputs: &Vec<i64>| *inputs != stage.inputs && inputs.len() == stage.inputs.len();
         if let Some(inputs) = value.inputs().filter(is_other) {
             wrong(format!(
@@ -309,14 +315,14 @@ impl<'a, 'm> Stream<'a, 'm> {
         }
     }
 
-    /// What the function returns is on the host, and for all inputs in their order.
+    /// Checks that the function returns values on the host, for all inputs in order.
     pub(super) fn returned(&mut self, end: Operation<'m>, function: Operation<'m>, findings: &mut Findings) {
         let all: Vec<i64> = (0..self.certificate.inputs).collect();
         for i in 0..end.operand_count() {
             let Some(value) = self.operand(end, i) else { continue };
             if value.device != self.machine.host {
                 let message = format!(
-                    "{} returns result {i} from {}: move it to {}, where outputs belong",
+                    "{} returns result {i} from {}: transfer it to {}, where outputs belong",
                     describe(function),
                     self.machine.label(value.device),
                     self.machine.label(self.machine.host)
@@ -337,16 +343,16 @@ impl<'a, 'm> Stream<'a, 'm> {
         }
     }
 
-    /// What messages call a value.
+    /// Returns the name of a value in messages.
     fn called(&self, value: &Located) -> &str {
         value.parts.first().and_then(|part| self.origins[part.origin].as_deref()).unwrap_or("a tensor")
     }
 
-    pub(super) fn lives(&self) -> &[Life] {
+    pub(super) fn live_ranges(&self) -> &[LiveRange] {
         &self.buffers
     }
 
     pub(super) fn makespan(&self) -> Micros {
-        self.stages.iter().map(|stage| stage.end).fold(self.done, f64::max)
+        self.stages.iter().map(|stage| stage.end).fold(self.done, Micros::max)
     }
 }

@@ -1,35 +1,35 @@
-//! Values between stages: which tensors they are, for which inputs, where they are and since when.
+//! Values between stages: their tensors, inputs, devices and times.
 
 use divi_planner::units::Micros;
 
-/// A tensor of the model, for one of the queued inputs.
+/// Tensor of the model, for one of the queued inputs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Part {
-    /// Counts the model's inputs and what launches return.
+    /// Number of the model input or launch result.
     pub(super) origin: usize,
-    /// `None` where it is the same for all.
+    /// `None` if all inputs share it.
     pub(super) input: Option<i64>,
 }
 
-/// A value on a device.
+/// Value on a device.
 #[derive(Clone)]
 pub(super) struct Located {
     pub(super) device: usize,
-    /// In the order in which they are in the value.
+    /// In the order of the value.
     pub(super) parts: Vec<Part>,
-    /// The memory that it is in: a slice is in that of what it is taken from.
+    /// Buffers that hold it: a slice is in those of its operand.
     pub(super) buffers: Vec<usize>,
     pub(super) ready: Micros,
 }
 
 impl Located {
-    /// The inputs that it is for, in order; `None` where it is the same for all.
+    /// Returns the inputs that the value is for, in order; `None` if all inputs share it.
     pub(super) fn inputs(&self) -> Option<Vec<i64>> {
         self.parts.iter().map(|part| part.input).collect()
     }
 }
 
-/// A list of inputs as messages have it: `0, 1, 2` or, where it is long, `0 … 15 (16 of them)`.
+/// Formats inputs for messages: `0, 1, 2` or, if there are many, `0 … 15 (16 of them)`.
 pub(super) fn list(inputs: &[i64]) -> String {
     match inputs {
         [first, .., last] if inputs.len() > 8 => format!("{first} … {last} ({} of them)", inputs.len()),

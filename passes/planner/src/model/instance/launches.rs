@@ -1,4 +1,4 @@
-//! What devices hold when a queue runs in batches: liveness over launches.
+//! Peak memory of devices when a queue runs in batches: liveness over launches.
 
 use std::collections::BTreeMap;
 
@@ -8,20 +8,21 @@ use crate::model::plan::Batch;
 use crate::model::units::{Bytes, Micros};
 
 impl Instance {
-    /// What each device holds at most when a queue runs so: [`Instance::peak_use`] for launches of several inputs.
-    /// Each task takes each input once, and launches at most once on a device.
+    /// Returns the peak memory of each device for the launches of a queue: [`Instance::peak_use`] for several inputs.
+    /// Each task runs each input once, and launches at most once on a device.
     pub fn peak_use_of(&self, batches: &[Batch]) -> Vec<Bytes> {
         let count = |batch: &Batch| u32::try_from(batch.inputs.len()).unwrap_or(u32::MAX);
-        let end = |batch: &Batch| batch.start + self.time_at(batch.node, batch.device, count(batch)).unwrap_or(0.0);
-        let mut held = vec![0.0; self.devices];
+        let end =
+            |batch: &Batch| batch.start + self.time_at(batch.node, batch.device, count(batch)).unwrap_or(Micros::ZERO);
+        let mut held = vec![Bytes::ZERO; self.devices];
         let mut events: Vec<Vec<Event>> = vec![Vec::new(); self.devices];
         let mut alive = |on: usize, bytes: Bytes, from: Micros, until: Micros| {
-            if bytes > 0.0 && until > from {
+            if bytes > Bytes::ZERO && until > from {
                 events[on].push(Event { time: from, change: bytes });
                 events[on].push(Event { time: until, change: -bytes });
             }
         };
-        // Which launch of each task takes each input.
+        // Launch of each task that runs each input.
         let inputs = self.inputs as usize;
         let mut launch_of = vec![usize::MAX; self.tasks * inputs];
         let mut launches: Vec<Vec<usize>> = vec![Vec::new(); self.tasks];
@@ -37,7 +38,7 @@ impl Instance {
             for producer in launches[tensor.producer].iter().map(|launch| &batches[*launch]) {
                 let done = end(producer);
                 let mut until = done;
-                // By device: when its copy was last read, and for which inputs there is one.
+                // By device: end of the copy's last reader, and the inputs that have a copy.
                 let mut copies: BTreeMap<usize, (Micros, Vec<bool>)> = BTreeMap::new();
                 for &consumer in &tensor.consumers {
                     let mut shared: BTreeMap<usize, u32> = BTreeMap::new();

@@ -1,50 +1,51 @@
-//! Memory that devices must have, under both memory models.
+//! Memory use of devices, under both memory models.
 
 use super::Instance;
 use crate::model::problem::MemoryModel;
 use crate::model::units::{Bytes, Micros};
 
 impl Instance {
+    /// Returns the memory model.
     pub fn memory_model(&self) -> MemoryModel {
         self.memory_model
     }
 
-    /// Memory of a device; infinite where nothing is said.
+    /// Returns the memory of a device; infinite if not given.
     pub fn capacity_bytes(&self, device: usize) -> Bytes {
         self.capacity[device]
     }
 
-    /// True if devices can hold so much.
+    /// Returns true if each device has that much memory.
     pub(crate) fn fits(&self, held: &[Bytes]) -> bool {
         held.iter().zip(&self.capacity).all(|(held, capacity)| held <= capacity)
     }
 
+    /// Returns the size of the parameters of a task.
     pub fn weight_bytes(&self, task: usize) -> Bytes {
         self.weight[task]
     }
 
-    /// Operands that other tasks compute, for one input.
+    /// Returns the size of the operands that other tasks compute, for one input.
     pub fn input_bytes(&self, task: usize) -> Bytes {
         self.input[task]
     }
 
-    /// Results, for one input.
+    /// Returns the size of the results, for one input.
     pub fn output_bytes(&self, task: usize) -> Bytes {
         self.output[task]
     }
 
-    /// Scratch memory of a task while it runs, for one input.
+    /// Returns the scratch memory of a task while it runs, for one input.
     pub fn scratch_bytes(&self, task: usize) -> Bytes {
         self.scratch[task]
     }
 
-    /// Memory that a task takes under the static model (eq. 6): weights once, operands and results
-    /// for each input.
+    /// Returns the memory of a task under the static model (eq. 6): weights once, operands and results for each input.
     pub fn static_bytes(&self, task: usize, count: u32) -> Bytes {
         self.weight[task] + (self.input[task] + self.output[task]) * f64::from(count)
     }
 
-    /// True if some placement might not fit, under either model. Where it is false, memory can be left out.
+    /// Returns true if some placement might exceed a memory, under either model. If false, memory can be ignored.
     pub fn memory_binds(&self) -> bool {
         (0..self.devices).any(|device| {
             let here = |task: &usize| self.allowed[*task].contains(&device);
@@ -63,25 +64,25 @@ impl Instance {
         })
     }
 
-    /// Memory that each device holds when one input's tasks are placed so: under the static model, without looking at starts.
+    /// Returns the memory of each device for a placement of one input's tasks, under the static model.
     pub fn static_use(&self, device: &[usize]) -> Vec<Bytes> {
-        let mut held = vec![0.0; self.devices];
+        let mut held = vec![Bytes::ZERO; self.devices];
         for (task, &device) in device.iter().enumerate() {
             held[device] += self.static_bytes(task, 1);
         }
         held
     }
 
-    /// Peak memory of each device when one input's tasks run so: all weights, and what is alive at the same time.
+    /// Returns the peak memory of each device for a schedule of one input: all weights, and all live tensors.
     ///
-    /// A result is alive on its own device from when its task starts until its last reader there has ended and the last
-    /// transfer of it is over; a copy of it on another device from when its transfer starts until its last reader there
-    /// has ended. Scratch is alive while its task runs.
+    /// A result is live on its own device from the start of its task to the end of its last reader there and of its last
+    /// transfer; a copy of it on another device from the start of its transfer to the end of its last reader there.
+    /// Scratch is live while its task runs.
     pub fn peak_use(&self, device: &[usize], start: &[Micros]) -> Vec<Bytes> {
-        let end = |task: usize| start[task] + self.time(task, device[task]).unwrap_or(0.0);
+        let end = |task: usize| start[task] + self.time(task, device[task]).unwrap_or(Micros::ZERO);
         let mut events: Vec<Vec<Event>> = vec![Vec::new(); self.devices];
         let mut alive = |on: usize, bytes: Bytes, from: Micros, until: Micros| {
-            if bytes > 0.0 && until > from {
+            if bytes > Bytes::ZERO && until > from {
                 events[on].push(Event { time: from, change: bytes });
                 events[on].push(Event { time: until, change: -bytes });
             }
@@ -95,7 +96,7 @@ impl Instance {
             let mut last_reader = vec![None; self.devices];
             for &consumer in &tensor.consumers {
                 let last = &mut last_reader[device[consumer]];
-                *last = Some(f64::max(last.unwrap_or(done), end(consumer)));
+                *last = Some(Micros::max(last.unwrap_or(done), end(consumer)));
             }
             let mut until = done;
             for (on, last) in last_reader.iter().enumerate() {
@@ -122,11 +123,11 @@ pub(crate) struct Event {
     pub(crate) change: Bytes,
 }
 
-/// The highest sum along the events; what ends at a time is gone before what begins then.
+/// Returns the maximum prefix sum of the events; at the same time, decreases precede increases.
 pub(crate) fn peak(mut events: Vec<Event>) -> Bytes {
     events.sort_by(|a, b| a.time.total_cmp(&b.time).then(a.change.total_cmp(&b.change)));
-    let mut held = 0.0;
-    let mut highest: Bytes = 0.0;
+    let mut held = Bytes::ZERO;
+    let mut highest = Bytes::ZERO;
     for event in events {
         held += event.change;
         highest = highest.max(held);

@@ -1,21 +1,21 @@
-//! Symmetry breaking among equal devices and nodes.
+//! Symmetry breaking among equal devices and hosts.
 
 use crate::model::named::named;
 
-/// Order of equal devices, and of equal nodes of a cluster (DiviML VI): schedules that differ only in their names are then one
-/// schedule.
+/// Criterion that orders equal devices, and equal hosts of a cluster (DiviML VI), so that only one of the schedules that
+/// differ in their names alone is feasible.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Symmetry {
-    /// They are not.
+    /// No symmetry breaking.
     Off,
-    /// Which is used by an earlier task.
+    /// By the first task that uses them.
     #[default]
     FirstUse,
-    /// Which has more batches.
+    /// By number of batches.
     Batches,
-    /// Which has more tasks, counted for each input.
+    /// By number of tasks, counted for each input.
     Tasks,
-    /// Which is busy for longer.
+    /// By busy time.
     Time,
 }
 

@@ -1,27 +1,26 @@
-//! From text to a plan.
+//! Reader of plans.
 
 use serde::Deserialize;
 
 use super::{Batch, Copy, FORMAT, Limit, Objective, Plan, Proof, Schedule, Stages, Transfer};
 use crate::model::error::Error;
+use crate::model::json::read_format;
+use crate::model::options::PipelineCost;
 use crate::model::problem::Contention;
-use crate::model::units::Micros;
+use crate::model::units::{Micros, number};
 
 impl Plan {
-    /// Reads a plan. Whether it holds is [`crate::verify()`]'s to say.
+    /// Reads a plan; [`crate::verify()`] checks it against its problem.
     pub fn read(text: &str) -> Result<Self, Error> {
-        let keys: Keys = crate::model::json::read(text, FORMAT)?;
-        keys.plan()
+        read_format::<Format, Keys>(text, FORMAT)?.plan()
     }
 }
 
-/// The file's keys, of which each form has some.
+/// Keys of all kinds of plans; each kind has some of them.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an object")]
 struct Keys {
-    // Read for its check alone: no other format gets past it.
-    #[serde(rename = "format")]
-    _format: Format,
+    format: Format,
     problem: String,
     #[serde(default)]
     names: Option<Vec<String>>,
@@ -77,9 +76,10 @@ struct Keys {
     copies: Vec<Copy>,
 }
 
-#[derive(Deserialize)]
+/// Accepted formats.
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
 enum Format {
-    /// Without `proof`: what bounds rest on was not recorded.
+    /// Without `proof`: the kind of proof of a bound was not recorded.
     #[serde(rename = "divi-plan/1")]
     One,
     #[serde(rename = "divi-plan/2")]
@@ -93,8 +93,9 @@ impl Keys {
             let message = format!("the keys are those of objective {}, not {objective}", schedule.objective());
             return Err(wrong("objective", &message));
         }
-        // A bound of unknown origin counts as the solver's word.
-        let proof = self.proof.as_deref().map_or(Ok(Proof::Solver), str::parse);
+        let proof = self.proof()?;
+        self.check_limit()?;
+        self.check_pipeline_cost()?;
         Ok(Plan {
             problem: self.problem,
             names: self.names,
@@ -103,7 +104,7 @@ impl Keys {
             value: self.value,
             bound: self.bound,
             bound_by: self.bound_by,
-            proof: proof.map_err(|error| wrong("proof", &error.to_string()))?,
+            proof,
             verified_bound: self.verified_bound,
             gap: self.gap,
             seed: self.seed,
@@ -120,7 +121,36 @@ impl Keys {
         })
     }
 
-    /// Exactly one form's keys must be there: each key belongs to one, but `makespan` to two.
+    /// Returns the kind of proof. The first version does not state it: its bounds count as claims of a solver.
+    fn proof(&self) -> Result<Proof, Error> {
+        match &self.proof {
+            None if self.format == Format::One => Ok(Proof::Solver),
+            None => Err(wrong("proof", "is missing")),
+            Some(name) => name.parse().map_err(|error: Error| wrong("proof", &error.to_string())),
+        }
+    }
+
+    fn check_limit(&self) -> Result<(), Error> {
+        match self.limit {
+            Some(Limit::Seconds(seconds)) if seconds < 0.0 => {
+                Err(wrong("limit.seconds", &format!("{} is negative", number(seconds))))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks that only a pipeline has a cost model, and that it exists.
+    fn check_pipeline_cost(&self) -> Result<(), Error> {
+        let Some(name) = &self.pipeline_cost else { return Ok(()) };
+        if self.objective != Objective::Pipeline {
+            let message = format!("is for objective pipeline, not {}", self.objective);
+            return Err(wrong("pipeline_cost", &message));
+        }
+        let known = name.parse::<PipelineCost>();
+        known.map(drop).map_err(|error| wrong("pipeline_cost", &error.to_string()))
+    }
+
+    /// Builds the schedule. Exactly one kind's keys must be present: each key belongs to one kind, but `makespan` to two.
     fn schedule(&self) -> Result<Schedule, Error> {
         let present = |keys: &[(&'static str, bool)]| keys.iter().find(|(_, there)| *there).map(|(key, _)| *key);
         let forms = [
@@ -137,10 +167,10 @@ impl Keys {
         ];
         let mut found = forms.into_iter().flatten();
         let Some(first) = found.next() else {
-            return Err(wrong("", "no schedule: one of device, batches, block or place must be there"));
+            return Err(wrong("", "no schedule; expected one of device, batches, block or place"));
         };
         if let Some(second) = found.next() {
-            return Err(wrong(second, &format!("belongs to another form of plan than '{first}' does")));
+            return Err(wrong(second, &format!("belongs to another kind of plan than '{first}'")));
         }
         if forms[0].is_some() {
             let (device, start) = (need(&self.device, "device")?, need(&self.start, "start")?);
@@ -151,7 +181,7 @@ impl Keys {
             return Ok(Schedule::Batch { batches, makespan: need(&self.makespan, "makespan")? });
         }
         if self.makespan.is_some() {
-            return Err(wrong("makespan", &format!("belongs to another form of plan than '{first}' does")));
+            return Err(wrong("makespan", &format!("belongs to another kind of plan than '{first}'")));
         }
         if forms[2].is_some() {
             let stages = match (&self.block_device, &self.order) {

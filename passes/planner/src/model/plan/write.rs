@@ -1,11 +1,11 @@
-//! From a plan to text: the same text for the same plan.
+//! Writer of plans: the same text for the same plan.
 
 use super::{Batch, Copy, FORMAT, Limit, Plan, Schedule, Transfer};
 use crate::model::json::{Lines, integers, list, numbers, row, string};
 use crate::model::units::number;
 
 impl Plan {
-    /// Keys in a fixed order, what is unset left out, one batch or transfer a line.
+    /// Returns the text of the plan: keys in a fixed order without unset ones, one batch or transfer per line.
     pub fn write(&self) -> String {
         let mut object = Lines::object();
         object.key("format", &string(FORMAT));

@@ -1,10 +1,10 @@
-//! Buses, as numbers.
+//! Buses as numbers.
 
 use super::{Contention, Problem};
 
 impl Problem {
-    /// By pair of devices the bus that joins them, and how many buses there are: those on which transfers hinder each other, so
-    /// none at all without contention.
+    /// Returns the bus of each pair of devices, and the number of buses: those with contention, so none if contention is
+    /// off.
     pub fn buses(&self) -> (Vec<Option<usize>>, usize) {
         let devices = self.devices.len();
         let mut names: Vec<&str> = Vec::new();

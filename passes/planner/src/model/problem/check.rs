@@ -1,4 +1,4 @@
-//! Input constraints of a problem: everything that is wrong with it, not only the first thing.
+//! Input constraints of a problem. All violations are reported, not only the first.
 
 mod edge;
 mod links;
@@ -10,18 +10,18 @@ use crate::model::error::{Error, Finding};
 use crate::model::plan::Objective;
 use crate::model::units::short_number;
 
-/// More queued inputs than anyone can mean: a plan lists them all.
+/// Maximum number of queued inputs: a plan lists them all.
 pub const MOST_INPUTS: u32 = 1 << 20;
 
 impl Problem {
-    /// Checks that the problem is well-formed and, as far as can be seen without solving, has a plan: for its queued inputs
-    /// if there are several, else for one.
+    /// Checks that the problem is well-formed and, as far as can be determined without solving, feasible: for its queued
+    /// inputs if there are several, else for one.
     pub fn check(&self) -> Result<(), Error> {
         self.check_form()?;
         self.check_for(self.default_objective())
     }
 
-    /// The objective where no other is given: batch for a queue, latency for one input.
+    /// Returns the default objective: batch for a queue, latency for one input.
     pub fn default_objective(&self) -> Objective {
         if self.inputs > 1 { Objective::Batch } else { Objective::Latency }
     }
@@ -31,7 +31,7 @@ impl Problem {
         let mut findings = Vec::new();
         self.check_sizes(&mut findings);
         self.check_devices(&mut findings);
-        // What follows looks things up by index.
+        // The following checks use indices.
         fail(findings)?;
         let mut findings = Vec::new();
         self.check_nodes(&mut findings);
@@ -46,18 +46,18 @@ impl Problem {
         Ok(())
     }
 
-    /// Checks that the objective may have a plan: each task has a device, linked to its neighbours' and with room for it. The
-    /// problem is well-formed.
+    /// Checks that the objective may have a plan: each task has a device that is linked to its neighbors' and has enough
+    /// memory for it. The problem is well-formed.
     pub fn check_for(&self, objective: Objective) -> Result<(), Error> {
         // Views have machines of their own.
         if objective == Objective::Pipeline && (self.mtpp.is_some() || self.edge.is_some()) {
             return Ok(());
         }
         if self.cold.is_some() {
-            // Parameters that can stay with the host need no room.
+            // Parameters that are read in the host's memory need no memory on the device.
             return self.relaxed().check_for(objective);
         }
-        // A pipeline takes one input at a time.
+        // A pipeline runs one input at a time.
         let domains = Domains::new(self, if objective == Objective::Batch { objective } else { Objective::Latency });
         if let Some(finding) = domains.contradiction() {
             return Err(Error::Infeasible(vec![finding]));
@@ -70,7 +70,7 @@ impl Problem {
 
     fn check_sizes(&self, findings: &mut Vec<Finding>) {
         if self.devices.is_empty() {
-            findings.push(Finding::new("devices", "there are none, so nothing can run"));
+            findings.push(Finding::new("devices", "is empty, so nothing can run"));
         }
         if let Some(host) = self.host.filter(|host| *host >= self.devices.len()) {
             let message = format!("is device {host}, but there are {}", self.devices.len());
@@ -90,11 +90,12 @@ fn fail(findings: Vec<Finding>) -> Result<(), Error> {
     if findings.is_empty() { Ok(()) } else { Err(Error::Problem(findings)) }
 }
 
-/// Times and sizes beyond this are no times or sizes, and their sums might not be finite.
+/// Maximum time or size; sums of larger ones might overflow.
 const MOST: f64 = 1e18;
 
-/// What keeps a number from being a time or a size: the number, and what is wrong with it.
-pub(super) fn unfit(value: f64) -> Option<String> {
+/// Returns the reason why a number is neither a time nor a size, with the number.
+pub(super) fn unfit(value: impl Into<f64>) -> Option<String> {
+    let value = value.into();
     let reason = if value.is_nan() {
         "is not a number"
     } else if value.is_infinite() {
@@ -102,7 +103,7 @@ pub(super) fn unfit(value: f64) -> Option<String> {
     } else if value < 0.0 {
         "is negative"
     } else if value > MOST {
-        "is absurdly large"
+        "is too large"
     } else {
         return None;
     };

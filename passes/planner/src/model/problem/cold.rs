@@ -1,4 +1,4 @@
-//! Cold starts: parameters that are still in the host's memory when an input comes.
+//! Cold starts: parameters are in the host's memory when an input arrives.
 
 use serde::Deserialize;
 
@@ -7,35 +7,35 @@ use super::{Node, Problem};
 use crate::model::error::Finding;
 use crate::model::json::{list, optional, row};
 use crate::model::plan::Plan;
-use crate::model::units::{Bytes, Micros, number};
+use crate::model::units::{Bytes, BytesPerMicro, Micros, number};
 
-/// Where parameters are before anything runs.
+/// Location of parameters before the first launch.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an object")]
 pub struct Cold {
-    /// The device that has them all, and that others get them from.
+    /// Device that holds all parameters, and that copies start from.
     pub host: usize,
-    /// By node, the device that still has its parameters from an earlier run.
+    /// By node, the device that still holds its parameters from an earlier run.
     #[serde(default)]
     pub resident: Option<Vec<Option<usize>>>,
-    /// By node and device, how long one input takes where the parameters stay in the host's memory and are read from there;
-    /// none where that is not possible.
+    /// By node and device, the time of one input if the parameters stay in the host's memory and are read from there;
+    /// unset where that is not possible.
     #[serde(default)]
     pub direct: Option<Vec<Option<Vec<Option<Micros>>>>>,
 }
 
 impl Cold {
-    /// All parameters in the memory of one device, and nowhere else.
+    /// All parameters are in the memory of one device, and nowhere else.
     pub fn from_host(host: usize) -> Self {
         Self { host, resident: None, direct: None }
     }
 
-    /// How long a node takes on a device that reads its parameters from the host's memory.
+    /// Returns the time of a node on a device that reads its parameters from the host's memory.
     pub fn direct_time(&self, node: usize, device: usize) -> Option<Micros> {
         self.direct.as_ref()?.get(node)?.as_ref()?.get(device).copied()?
     }
 
-    /// Whether a device has a node's parameters from the start.
+    /// Returns true if a device holds a node's parameters from the start.
     pub fn is_there(&self, node: usize, device: usize) -> bool {
         device == self.host || self.resident.as_ref().is_some_and(|resident| resident[node] == Some(device))
     }
@@ -49,7 +49,7 @@ impl Cold {
         }
         if let Some(direct) = &self.direct {
             let times =
-                |times: &Option<Vec<Option<f64>>>| times.as_ref().map_or_else(none, |times| row(times, optional));
+                |times: &Option<Vec<Option<Micros>>>| times.as_ref().map_or_else(none, |times| row(times, optional));
             keys.push(format!("\"direct\": {}", list(direct, times)));
         }
         format!("{{{}}}", keys.join(", "))
@@ -57,25 +57,25 @@ impl Cold {
 }
 
 impl Problem {
-    /// The same problem with all parameters in the host's memory. A device that reads them there takes as long as they take over
-    /// the link, unless the task itself takes longer.
+    /// Returns the problem with all parameters in the host's memory. A task on a device that reads them there takes the
+    /// longer of its own time and the time of the parameters over the link.
     pub fn cold_start(&self) -> Self {
         self.cold_start_from(self.host())
     }
 
-    /// The same with all parameters in the memory of a device.
+    /// Returns the problem with all parameters in the memory of the given device.
     pub fn cold_start_from(&self, host: usize) -> Self {
         self.cold_start_reading(host, |node| node.weight)
     }
 
-    /// The same where tasks read so many bytes of their parameters: a lookup in a table needs some of its rows.
+    /// Returns the same where tasks read only some bytes of their parameters: a lookup in a table reads some rows.
     pub fn cold_start_reading(&self, host: usize, read: impl Fn(&Node) -> Bytes) -> Self {
         let direct = |node: &Node, device: usize| {
             let time = node.time.get(&1).and_then(|times| *times.get(device)?)?;
             let linked = self.bandwidth.get(host).and_then(|row| row.get(device)).copied()?;
-            let over = linked.map_or(0.0, |bandwidth| read(node) / bandwidth);
-            let reads = node.weight > 0.0 && device != host && over.is_finite();
-            reads.then(|| f64::max(time, over + self.latency(host, device)))
+            let over = linked.map_or(Micros::ZERO, |bandwidth| read(node) / bandwidth);
+            let reads = node.weight > Bytes::ZERO && device != host && over.is_finite();
+            reads.then(|| Micros::max(time, over + self.latency(host, device)))
         };
         let by_device = |node: &Node| {
             let times: Vec<Option<Micros>> = (0..self.devices.len()).map(|device| direct(node, device)).collect();
@@ -85,13 +85,13 @@ impl Problem {
         Self { cold: Some(Cold { direct, ..Cold::from_host(host) }), ..self.clone() }
     }
 
-    /// The same problem when a share of what a plan has copied is still there, spread evenly over the copies.
+    /// Returns the problem in which a share of a plan's copies is still resident, distributed evenly over the copies.
     pub fn still_warm(&self, plan: &Plan, share: f64) -> Self {
         let mut warm = self.clone();
         let Some(cold) = &mut warm.cold else { return warm };
         let resident = cold.resident.get_or_insert_with(|| vec![None; self.nodes.len()]);
         let places = plan.schedule.places(self.nodes.len());
-        let (mut copied, mut kept) = (0.0, 0.0);
+        let (mut copied, mut kept) = (Bytes::ZERO, Bytes::ZERO);
         for copy in plan.copies.iter().filter(|copy| places.get(copy.node).is_some_and(|at| at.contains(&copy.to))) {
             let bytes = self.nodes[copy.node].weight;
             copied += bytes;
@@ -104,10 +104,10 @@ impl Problem {
     }
 
     fn latency(&self, from: usize, to: usize) -> Micros {
-        self.link_latency.as_ref().and_then(|rows| *rows.get(from)?.get(to)?).unwrap_or(0.0)
+        self.link_latency.as_ref().and_then(|rows| *rows.get(from)?.get(to)?).unwrap_or(Micros::ZERO)
     }
 
-    /// Devices and nodes make sense in themselves.
+    /// Checks the values of `cold`.
     pub(super) fn check_cold(&self, findings: &mut Vec<Finding>) {
         let Some(cold) = &self.cold else { return };
         let (nodes, devices) = (self.nodes.len(), self.devices.len());
@@ -147,16 +147,16 @@ impl Problem {
         }
     }
 
-    /// What keeps a time from being one of reading parameters in the host's memory.
+    /// Returns the reason why a time of reading parameters in the host's memory is invalid.
     fn direct_fault(&self, host: usize, node: usize, device: usize, time: Micros) -> Option<String> {
         if let Some(reason) = unfit(time) {
             return Some(reason);
         }
         let link = self.bandwidth.get(host).and_then(|row| row.get(device)).copied().flatten();
-        if device != host && link == Some(0.0) {
+        if device != host && link == Some(BytesPerMicro::ZERO) {
             return Some(format!("no link leads there from {}", self.device_label(host)));
         }
-        // Bounds of warm starts are bounds of cold ones, too, as nothing gets faster.
+        // Nothing is faster from a cold start, so lower bounds of warm starts remain valid.
         match self.nodes[node].time.get(&1).and_then(|times| *times.get(device)?) {
             None => Some("the device does not run one input of it".to_owned()),
             Some(own) if own > time => {

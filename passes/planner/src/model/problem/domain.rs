@@ -1,21 +1,22 @@
-//! Where each task may run at all: support, pins, co-location and links, made consistent with each other.
+//! Allowed devices of each task: arc consistency of support, pins, co-location and links.
 
 use crate::model::error::Finding;
 use crate::model::plan::Objective;
 use crate::model::problem::Problem;
+use crate::model::units::BytesPerMicro;
 
-/// What is left of each task's devices, and who shares one.
+/// Allowed devices of each task, and co-location groups.
 pub(crate) struct Domains {
-    /// Ascending. Empty where there is a contradiction.
+    /// Ascending. Empty if there is a contradiction.
     pub(crate) allowed: Vec<Vec<usize>>,
-    /// Every task is in exactly one group; ascending in itself, and by first task.
+    /// Each task is in exactly one group; tasks are ascending, and groups ascending by first task.
     pub(crate) groups: Vec<Vec<usize>>,
-    /// What made a task lose its last device.
+    /// Reason why a task has no device.
     reason: Option<Finding>,
 }
 
 impl Domains {
-    /// The problem's indices are in range, and its matrices have their sizes.
+    /// Computes the domains. The problem's indices are in range, and its matrices have their sizes.
     pub(crate) fn new(problem: &Problem, objective: Objective) -> Self {
         let groups = groups(problem);
         let devices = problem.devices.len();
@@ -39,13 +40,13 @@ impl Domains {
         Self { allowed, groups, reason }
     }
 
-    /// Why there is no placement, as far as looking at one edge at a time tells.
+    /// Returns the reason why there is no placement, as far as edges one at a time show it.
     pub(crate) fn contradiction(&self) -> Option<Finding> {
         self.reason.clone()
     }
 }
 
-/// Whether a device may run a task in some batch that it takes.
+/// Returns true if a device may run a task in some batch size that it supports.
 fn supports(problem: &Problem, objective: Objective, node: usize, device: usize) -> bool {
     let node = &problem.nodes[node];
     let most = if objective == Objective::Batch { problem.inputs } else { 1 };
@@ -53,7 +54,7 @@ fn supports(problem: &Problem, objective: Objective, node: usize, device: usize)
     node.pin.is_none_or(|pin| pin == device) && problem.devices[device].batch_sizes.iter().any(runs)
 }
 
-/// Co-location is transitive: lists that share a task are one group.
+/// Returns the co-location groups. Co-location is transitive: lists that share a task are one group (union-find).
 fn groups(problem: &Problem) -> Vec<Vec<usize>> {
     let count = problem.nodes.len();
     let mut leader: Vec<usize> = (0..count).collect();
@@ -79,7 +80,7 @@ fn groups(problem: &Problem) -> Vec<Vec<usize>> {
     groups
 }
 
-/// Why a group has no device.
+/// Returns the reason why a group has no device.
 fn no_common_device(problem: &Problem, objective: Objective, group: &[usize]) -> Finding {
     if let [node] = group {
         let size = if objective == Objective::Batch { "a size" } else { "1" };
@@ -105,9 +106,9 @@ fn no_common_device(problem: &Problem, objective: Objective, group: &[usize]) ->
     Finding::new("colocate", format!("tasks that share a device have none in common: {}", nodes.join("; ")))
 }
 
-/// Takes away devices from which no link leads to where a neighbour may run, until nothing changes.
+/// Removes devices without a link to any device of a neighbor, until nothing changes (arc consistency).
 fn propagate(problem: &Problem, groups: &[Vec<usize>], allowed: &mut [Vec<usize>]) -> Option<Finding> {
-    let linked = |from: usize, to: usize| from == to || problem.bandwidth[from][to] != Some(0.0);
+    let linked = |from: usize, to: usize| from == to || problem.bandwidth[from][to] != Some(BytesPerMicro::ZERO);
     let devices = problem.devices.len();
     if (0..devices).all(|from| (0..devices).all(|to| linked(from, to))) {
         return None;

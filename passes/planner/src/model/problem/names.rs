@@ -1,20 +1,20 @@
-//! Many tasks in few words.
+//! Short texts for many tasks.
 
 use std::collections::BTreeMap;
 
 use crate::model::problem::Problem;
 
-/// So many names are told, the rest is counted.
+/// Maximum number of names in a message; the rest is counted.
 const SHOWN: usize = 4;
 
-/// Some of several nodes by name. Those that are all there are under a common path are told by that: `/layer4/*`.
+/// Lists some of all nodes by name. A path is abbreviated to `/layer4/*` if all nodes under it are among them.
 pub(crate) fn abbreviated(problem: &Problem, some: &[usize], all: &[usize]) -> String {
     let mut some = some.to_vec();
     some.sort_unstable();
     let name = |node: usize| problem.nodes[node].name.as_deref().unwrap_or("");
     let others: Vec<&str> = all.iter().filter(|node| !some.contains(node)).map(|node| name(*node)).collect();
     let is_own = |path: &str| !others.iter().any(|other| other.starts_with(path));
-    // The shortest path that no other has.
+    // Shortest path that no other node has.
     let path_of = |node: usize| {
         let name = name(node);
         let ends = name.match_indices('/').map(|(at, _)| &name[..=at]).filter(|path| path.len() > 1);
@@ -43,7 +43,7 @@ pub(crate) fn abbreviated(problem: &Problem, some: &[usize], all: &[usize]) -> S
     list(&words, " and ")
 }
 
-/// `a, b and c`.
+/// Joins words: `a, b and c`.
 pub(crate) fn list(words: &[String], last: &str) -> String {
     match words {
         [] => String::new(),
@@ -58,7 +58,7 @@ mod tests {
     use crate::testing::{Rwnn, rwnn};
 
     #[test]
-    fn names_are_few() {
+    fn names_are_abbreviated() {
         let mut problem = rwnn(&Rwnn { nodes: 10, ..Rwnn::default() }).unwrap();
         for (node, name) in problem.nodes.iter_mut().zip(["/l1/a", "/l1/b", "/l1/c", "/l2/x/a", "/l2/x/b", "/l2/y"]) {
             node.name = Some(name.to_owned());

@@ -1,15 +1,15 @@
-//! The order that edges demand, or why there is none.
+//! Topological order, or the cycle that prevents it.
 
 use std::collections::BTreeSet;
 
 use super::Problem;
 use crate::model::error::Finding;
 
-/// So many tasks of a cycle are named.
+/// Maximum number of tasks of a cycle in a message.
 const MOST_NAMES: usize = 12;
 
 impl Problem {
-    /// Kahn's order, lowest number first; or a cycle, task by task.
+    /// Returns Kahn's topological order, lowest number first; or an error with a cycle.
     pub(crate) fn topological_order(&self) -> Result<Vec<usize>, Finding> {
         let count = self.nodes.len();
         let mut successors = vec![Vec::new(); count];
@@ -35,7 +35,7 @@ impl Problem {
     }
 }
 
-/// Names the tasks on one cycle among those that still wait.
+/// Describes one cycle among the tasks that still have predecessors.
 fn cycle(problem: &Problem, successors: &[Vec<usize>], waiting_for: &[usize]) -> Finding {
     let mut before = vec![None; waiting_for.len()];
     for (node, next) in successors.iter().enumerate().flat_map(|(node, next)| next.iter().map(move |to| (node, *to))) {
@@ -43,7 +43,7 @@ fn cycle(problem: &Problem, successors: &[Vec<usize>], waiting_for: &[usize]) ->
             before[next] = Some(node);
         }
     }
-    // Each waiting task waits for a waiting one, so walking backwards meets a task twice.
+    // Each remaining task has a remaining predecessor, so walking backwards visits a task twice.
     let mut path: Vec<usize> = waiting_for.iter().position(|count| *count > 0).into_iter().collect();
     let mut place = vec![None; waiting_for.len()];
     while let Some(&node) = path.last() {
@@ -56,7 +56,7 @@ fn cycle(problem: &Problem, successors: &[Vec<usize>], waiting_for: &[usize]) ->
         path.push(earlier);
     }
     path.reverse();
-    // The same cycle reads the same whatever it was entered at.
+    // The same cycle has the same text, wherever it was entered.
     let lowest = (0..path.len()).min_by_key(|place| path[*place]).unwrap_or(0);
     path.rotate_left(lowest);
     let mut names: Vec<String> = path.iter().take(MOST_NAMES).map(|node| problem.node_label(*node)).collect();
@@ -64,5 +64,5 @@ fn cycle(problem: &Problem, successors: &[Vec<usize>], waiting_for: &[usize]) ->
         names.push(format!("{} more", path.len() - MOST_NAMES));
     }
     names.extend(names.first().cloned());
-    Finding::new("edges", format!("tasks wait for each other in a circle: {}", names.join(" -> ")))
+    Finding::new("edges", format!("the task graph has a cycle: {}", names.join(" -> ")))
 }

@@ -1,4 +1,4 @@
-//! From text to a problem.
+//! Reader of problems.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,24 +6,25 @@ use std::fmt;
 use serde::Deserializer;
 use serde::de::{Error as _, MapAccess, Visitor};
 
-use super::{Device, FORMAT, Problem};
+use super::{Device, FORMAT, Format, Problem};
 use crate::model::error::Error;
+use crate::model::json::read_format;
 use crate::model::units::Micros;
 
 impl Problem {
-    /// Reads a problem. What it says is not looked at beyond its form: see [`Problem::check`].
+    /// Reads a problem; [`Problem::check`] checks it.
     pub fn read(text: &str) -> Result<Self, Error> {
-        crate::model::json::read(text, FORMAT)
+        read_format::<Format, Self>(text, FORMAT)
     }
 }
 
-/// The host of a file that does not give it: files were written without it, with a device whose name says so or the first as the
-/// host.
+/// Returns the host of a file without `host`: older files do not have it, and mean the first device whose name starts
+/// with `cpu`, or the first.
 pub(super) fn default_host(devices: &[Device]) -> usize {
     devices.iter().position(|device| device.name.starts_with("cpu")).unwrap_or(0)
 }
 
-/// Batch sizes are keys of an object, so they are text; a size that is given twice would be dropped without a word.
+/// Reads times by batch size. Sizes are keys of an object, so they are text; a map would silently drop duplicates.
 pub(super) fn times<'de, D>(deserializer: D) -> Result<BTreeMap<u32, Vec<Option<Micros>>>, D::Error>
 where
     D: Deserializer<'de>,
@@ -42,9 +43,9 @@ where
             while let Some(key) = map.next_key::<String>()? {
                 let size = key.parse::<u32>().ok().filter(|size| *size > 0 && size.to_string() == key);
                 let size =
-                    size.ok_or_else(|| M::Error::custom(format!("batch size \"{key}\" is no positive whole number")))?;
+                    size.ok_or_else(|| M::Error::custom(format!("batch size \"{key}\" is not a positive integer")))?;
                 if times.insert(size, map.next_value()?).is_some() {
-                    return Err(M::Error::custom(format!("batch size {size} is there twice")));
+                    return Err(M::Error::custom(format!("duplicate batch size {size}")));
                 }
             }
             Ok(times)

@@ -1,8 +1,8 @@
-//! Views of a problem, and the state it starts in.
+//! Views of a problem, and its initial state.
 
 use super::{Cold, EdgeNetwork, Pipeline, Problem};
 
-/// Machine that a pipeline is planned on.
+/// Target that a pipeline is planned on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum View<'a> {
     /// The problem's devices and links, with times for each.
@@ -16,17 +16,20 @@ pub enum View<'a> {
 /// Kind of a [`View`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ViewKind {
+    /// See [`View::Devices`].
     Devices,
+    /// See [`View::Homogeneous`].
     Homogeneous,
+    /// See [`View::Network`].
     Network,
 }
 
 impl ViewKind {
-    /// Every kind, the preferred one first.
+    /// All kinds, the preferred one first.
     pub const ALL: [Self; 3] = [Self::Homogeneous, Self::Network, Self::Devices];
 }
 
-/// Place of parameters before anything runs.
+/// Location of parameters before the first launch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Start<'a> {
     /// On the devices that need them.
@@ -36,7 +39,7 @@ pub enum Start<'a> {
 }
 
 impl Problem {
-    /// The first of these kinds of views that the problem has; its devices where it has none of them.
+    /// Returns the first of these kinds of views that the problem has; its devices if it has none of them.
     pub fn view_among(&self, kinds: &[ViewKind]) -> View<'_> {
         let view = |kind: &ViewKind| match kind {
             ViewKind::Devices => Some(View::Devices),
@@ -46,11 +49,12 @@ impl Problem {
         kinds.iter().find_map(view).unwrap_or(View::Devices)
     }
 
-    /// The view that pipelines are planned on where no algorithm prefers another.
+    /// Returns the view that pipelines are planned on if the algorithm does not prefer another.
     pub fn view(&self) -> View<'_> {
         self.view_among(&ViewKind::ALL)
     }
 
+    /// Returns the initial location of parameters.
     pub fn start(&self) -> Start<'_> {
         self.cold.as_ref().map_or(Start::Warm, Start::Cold)
     }

@@ -1,13 +1,13 @@
-//! From a problem to text: the same text for the same problem, one node or edge a line.
+//! Writer of problems: the same text for the same problem, one node or edge per line.
 
 use sha2::{Digest, Sha256};
 
 use super::{Contention, Device, EdgeNetwork, FORMAT, MemoryModel, Node, Pipeline, Problem, Tensor};
 use crate::model::json::{Lines, integers, list, numbers, optional, row, string};
-use crate::model::units::number;
+use crate::model::units::{Bytes, number};
 
 impl Problem {
-    /// The canonical text: keys in a fixed order, what has its default left out, one node or edge a line.
+    /// Returns the canonical text: keys in a fixed order, without defaults, one node or edge per line.
     pub fn write(&self) -> String {
         let mut object = Lines::object();
         object.key("format", &string(FORMAT));
@@ -57,7 +57,7 @@ impl Problem {
             object.key("edge", &edge_network(view));
         }
         if let Some(meta) = &self.meta {
-            // One order of keys, whatever the file had: the text is what is hashed.
+            // Sorted keys: the hash must not depend on their order in the file.
             let mut meta = meta.clone();
             meta.sort_all_objects();
             object.key("meta", &meta.to_string());
@@ -65,7 +65,7 @@ impl Problem {
         object.finish() + "\n"
     }
 
-    /// The SHA-256 of the canonical text, by which a plan says which problem it is for.
+    /// Returns the SHA-256 of the canonical text, by which a plan identifies its problem.
     pub fn hash(&self) -> String {
         let digest = Sha256::digest(self.write());
         let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -73,7 +73,7 @@ impl Problem {
     }
 }
 
-fn matrix(rows: &[Vec<Option<f64>>]) -> String {
+fn matrix<T: Copy + Into<f64>>(rows: &[Vec<Option<T>>]) -> String {
     list(rows, |values| row(values, optional))
 }
 
@@ -100,7 +100,7 @@ fn node(node: &Node) -> String {
     if let Some(output) = node.output {
         keys.push(format!("\"output\": {}", number(output)));
     }
-    if node.scratch != 0.0 {
+    if node.scratch != Bytes::ZERO {
         keys.push(format!("\"scratch\": {}", number(node.scratch)));
     }
     if let Some(pin) = node.pin {

@@ -1,4 +1,4 @@
-//! List scheduling of a queue: each task's inputs are cut into at most one batch a device.
+//! List scheduling of a queue: the inputs of each task are split into at most one batch per device.
 
 pub(super) mod priced;
 mod split;
@@ -14,7 +14,8 @@ use crate::solvers::placement::Placement;
 
 use split::Piece;
 
-/// Task after task by the rule. Where its choices lead into a corner, the queue goes through unsplit wherever it fits.
+/// Schedules tasks in the rule's order. If a task is left without a feasible split, the whole queue is scheduled as one
+/// batch per task on any placement that fits.
 pub(super) fn schedule(instance: &Instance, rule: &Rule) -> Result<Schedule, Error> {
     let attempt = |share: f64| match choose(instance, rule, share) {
         Some(state) => Ok(state),
@@ -26,13 +27,13 @@ pub(super) fn schedule(instance: &Instance, rule: &Rule) -> Result<Schedule, Err
 }
 
 fn makespan_of(state: &State) -> Micros {
-    state.launches.iter().flatten().map(|launch| launch.end).fold(0.0, f64::max)
+    state.launches.iter().flatten().map(|launch| launch.end).fold(Micros::ZERO, Micros::max)
 }
 
-/// Cuts each task's queue in turn; none where a task's queue cannot be cut.
+/// Splits the queue of each task in turn; `None` if the queue of some task cannot be split.
 fn choose(instance: &Instance, rule: &Rule, share: f64) -> Option<State> {
     let mut state = State::new(instance, rule);
-    let mut room = Room::new(instance, share);
+    let mut room = FreeMemory::new(instance, share);
     for &task in &rule.order {
         let group = instance.group_of(task);
         if state.parts[group].is_none() {
@@ -46,7 +47,7 @@ fn choose(instance: &Instance, rule: &Rule, share: f64) -> Option<State> {
     Some(state)
 }
 
-/// Schedules in the rule's order a queue that stays together.
+/// Schedules one unsplit batch per task, in the rule's order.
 fn unsplit(instance: &Instance, rule: &Rule, device: &[usize]) -> Option<State> {
     let mut state = State::new(instance, rule);
     for &task in &rule.order {
@@ -57,7 +58,7 @@ fn unsplit(instance: &Instance, rule: &Rule, device: &[usize]) -> Option<State> 
     Some(state)
 }
 
-/// How many inputs, in order, are among others.
+/// Returns the number of `inputs` that are also in `others`, which is sorted.
 pub(super) fn overlap(inputs: &[u32], others: &[u32]) -> u32 {
     inputs.iter().filter(|input| others.binary_search(input).is_ok()).count() as u32
 }
@@ -69,18 +70,18 @@ struct Launch {
     end: Micros,
 }
 
-/// The inputs of a queue that one device takes.
+/// Inputs of a queue that run on one device.
 #[derive(Clone)]
 struct Part {
     device: usize,
     inputs: Vec<u32>,
 }
 
-/// What has been scheduled so far.
+/// Partial schedule.
 struct State {
     /// By task.
     launches: Vec<Vec<Launch>>,
-    /// By group: which device takes which inputs. Tasks that share a device do so for each input.
+    /// By group: inputs of each device. Co-located tasks share the device for each input.
     parts: Vec<Option<Vec<Part>>>,
     timeline: Timeline,
 }
@@ -107,9 +108,9 @@ impl State {
         self.launches.iter().enumerate().flat_map(of_task).collect()
     }
 
-    /// What a task's queue can be cut into: each size that its group can run and that fits, with when it would end if
-    /// its inputs came from wherever takes longest.
-    fn pieces(&self, instance: &Instance, task: usize, room: &Room<'_>, rule: &Rule) -> Vec<Vec<Piece>> {
+    /// Returns candidate batches of a task by device: every size that its group can run and that fits, with a
+    /// pessimistic finish time for which operands come from the farthest device.
+    fn pieces(&self, instance: &Instance, task: usize, room: &FreeMemory<'_>, rule: &Rule) -> Vec<Vec<Piece>> {
         let group = instance.group_of(task);
         let members = &instance.groups()[group];
         let on = |device: usize| -> Vec<Piece> {
@@ -129,9 +130,10 @@ impl State {
         (0..instance.devices()).map(on).filter(|pieces| !pieces.is_empty()).collect()
     }
 
-    /// When operands of so many inputs are on a device at the latest, whichever inputs they are.
+    /// Returns an upper bound on the arrival time of operands for `size` inputs on a device, over all choices of
+    /// inputs.
     fn latest_arrival(&self, instance: &Instance, task: usize, device: usize, size: u32) -> Micros {
-        let mut latest: Micros = 0.0;
+        let mut latest = Micros::ZERO;
         for arc in instance.predecessors(task) {
             for launch in &self.launches[arc.task] {
                 let count = size.min(launch.inputs.len() as u32);
@@ -141,30 +143,30 @@ impl State {
         latest
     }
 
-    /// Deals inputs to the pieces of a task's queue: each to where most of what it reads lies already.
+    /// Assigns inputs to the batches of a task, each to the device that holds most of its operands' bytes.
     fn deal(&self, instance: &Instance, task: usize, chosen: &[Piece]) -> Vec<Part> {
         let inputs = instance.inputs() as usize;
-        let mut lies_at = vec![0.0; inputs * instance.devices()];
+        let mut bytes_at = vec![Bytes::ZERO; inputs * instance.devices()];
         for arc in instance.predecessors(task) {
             for launch in &self.launches[arc.task] {
                 for input in &launch.inputs {
                     let bytes = instance.tensors()[arc.tensor].bytes;
-                    lies_at[*input as usize * instance.devices() + launch.device] += bytes;
+                    bytes_at[*input as usize * instance.devices() + launch.device] += bytes;
                 }
             }
         }
-        let mut wishes: Vec<(Bytes, u32, usize)> = Vec::with_capacity(inputs * chosen.len());
+        let mut preferences: Vec<(Bytes, u32, usize)> = Vec::with_capacity(inputs * chosen.len());
         for input in 0..instance.inputs() {
             for (index, piece) in chosen.iter().enumerate() {
-                wishes.push((lies_at[input as usize * instance.devices() + piece.device], input, index));
+                preferences.push((bytes_at[input as usize * instance.devices() + piece.device], input, index));
             }
         }
-        // Stable: of equals the first input, and the first piece.
-        wishes.sort_by(|a, b| b.0.total_cmp(&a.0));
+        // The sort is stable: ties keep the order of inputs, then of batches.
+        preferences.sort_by(|a, b| b.0.total_cmp(&a.0));
         let mut parts: Vec<Part> =
             chosen.iter().map(|piece| Part { device: piece.device, inputs: Vec::new() }).collect();
         let mut dealt = vec![false; inputs];
-        for (_, input, index) in wishes {
+        for (_, input, index) in preferences {
             let part = &mut parts[index].inputs;
             if !dealt[input as usize] && part.len() < chosen[index].size as usize {
                 dealt[input as usize] = true;
@@ -177,13 +179,12 @@ impl State {
         parts
     }
 
-    /// Launches a task on its group's devices as early as its operands and the devices allow; none where a link is
-    /// missing.
+    /// Schedules a task on its group's devices as early as operands and devices allow; `None` if a link is missing.
     fn launch(&mut self, instance: &Instance, task: usize) -> Option<()> {
         let parts = self.parts[instance.group_of(task)].clone()?;
         for Part { device, inputs } in parts {
             let arrival = |arc: &Arc| self.arrival(instance, arc, device, &inputs);
-            let ready = instance.predecessors(task).iter().map(arrival).fold(0.0, f64::max);
+            let ready = instance.predecessors(task).iter().map(arrival).fold(Micros::ZERO, Micros::max);
             let time = instance.time_at(task, device, inputs.len() as u32)?;
             let start = self.timeline.earliest(device, ready, time);
             if start.is_infinite() {
@@ -195,32 +196,33 @@ impl State {
         Some(())
     }
 
-    /// When one operand of these inputs is on a device.
+    /// Returns the time at which one operand of these inputs is on a device.
     fn arrival(&self, instance: &Instance, arc: &Arc, device: usize, inputs: &[u32]) -> Micros {
         let from = |launch: &Launch| {
             let count = overlap(&launch.inputs, inputs);
             let moving = instance.transfer_of(arc.tensor, launch.device, device, count);
-            if count == 0 { 0.0 } else { launch.end + moving }
+            if count == 0 { Micros::ZERO } else { launch.end + moving }
         };
-        self.launches[arc.task].iter().map(from).fold(0.0, f64::max)
+        self.launches[arc.task].iter().map(from).fold(Micros::ZERO, Micros::max)
     }
 }
 
-/// What is left of each device's memory. What can run nowhere else has its room from the start.
-struct Room<'a> {
+/// Free memory of each device. Memory of groups that can run on one device only is reserved up front.
+struct FreeMemory<'a> {
     instance: &'a Instance,
     share: f64,
     left: Vec<Bytes>,
     reserved: Vec<bool>,
 }
 
-impl<'a> Room<'a> {
+impl<'a> FreeMemory<'a> {
     fn new(instance: &'a Instance, share: f64) -> Self {
         let left = (0..instance.devices()).map(|device| instance.capacity_bytes(device)).collect();
         let mut room = Self { instance, share, left, reserved: vec![false; instance.groups().len()] };
         for (group, members) in instance.groups().iter().enumerate() {
             if let [device] = instance.allowed(members[0]) {
-                room.left[*device] -= room.bytes(group, instance.inputs());
+                let bytes = room.bytes(group, instance.inputs());
+                room.left[*device] -= bytes;
                 room.reserved[group] = true;
             }
         }
@@ -252,7 +254,8 @@ impl<'a> Room<'a> {
 
     fn take_one(&mut self, group: usize, device: usize, count: u32) {
         if !self.reserved[group] {
-            self.left[device] -= self.bytes(group, count);
+            let bytes = self.bytes(group, count);
+            self.left[device] -= bytes;
         }
     }
 }

@@ -8,23 +8,24 @@ use crate::model::plan::Schedule;
 use crate::model::units::Micros;
 use crate::solvers::placement::Placement;
 
-/// Task after task by the rule. Where its choices lead into a corner, any placement that fits is scheduled instead.
+/// Schedules tasks in the rule's order. If a task is left without a feasible device, any placement that fits is
+/// scheduled instead.
 pub(super) fn schedule(instance: &Instance, rule: &Rule) -> Result<Schedule, Error> {
     let attempt = |share: f64| match choose(instance, rule, share) {
         Some(state) => Ok(state),
         None => Placement::any(instance, share, rule.effort).map(|device| fixed(instance, rule, &device)),
     };
     let state = fitting(instance, attempt, |state| instance.peak_use(&state.device, &state.start))?;
-    let makespan = state.end.iter().copied().fold(0.0, f64::max);
+    let makespan = state.end.iter().copied().fold(Micros::ZERO, Micros::max);
     Ok(Schedule::Latency { device: state.device, start: state.start, makespan })
 }
 
-/// Chooses a device for each task in turn; none where a task is left without one.
+/// Chooses a device for each task in turn; `None` if a task is left without one.
 fn choose(instance: &Instance, rule: &Rule, share: f64) -> Option<State> {
     let mut placement = Placement::new(instance, share).ok()?;
     let mut state = State::new(instance, rule);
     for &task in &rule.order {
-        let mut candidates: Vec<(usize, Micros, (f64, f64))> = placement
+        let mut candidates: Vec<(usize, Micros, (Micros, Micros))> = placement
             .open(task)
             .iter()
             .filter_map(|&device| {
@@ -34,7 +35,7 @@ fn choose(instance: &Instance, rule: &Rule, share: f64) -> Option<State> {
                 start.is_finite().then_some((device, start, key))
             })
             .collect();
-        // Stable: of equals the first device.
+        // The sort is stable: ties keep the order of devices.
         candidates.sort_by(|(.., a), (.., b)| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
         let (device, start, _) = candidates.into_iter().find(|(device, ..)| placement.place(task, *device))?;
         state.put(instance, task, device, start);
@@ -42,7 +43,7 @@ fn choose(instance: &Instance, rule: &Rule, share: f64) -> Option<State> {
     Some(state)
 }
 
-/// Schedules in the rule's order what is placed already.
+/// Schedules a fixed placement in the rule's order.
 fn fixed(instance: &Instance, rule: &Rule, device: &[usize]) -> State {
     let mut state = State::new(instance, rule);
     for &task in &rule.order {
@@ -52,7 +53,7 @@ fn fixed(instance: &Instance, rule: &Rule, device: &[usize]) -> State {
     state
 }
 
-/// What has been scheduled so far.
+/// Partial schedule.
 struct State {
     device: Vec<usize>,
     start: Vec<Micros>,
@@ -65,16 +66,17 @@ impl State {
         let tasks = instance.tasks();
         Self {
             device: vec![0; tasks],
-            start: vec![0.0; tasks],
-            end: vec![0.0; tasks],
+            start: vec![Micros::ZERO; tasks],
+            end: vec![Micros::ZERO; tasks],
             timeline: Timeline::new(instance.devices(), rule.insertion),
         }
     }
 
-    /// When a task can start on a device: its operands are there, and so much time is free.
+    /// Returns the earliest start of a task on a device: after its operands have arrived, in a free interval that is
+    /// long enough.
     fn start(&self, instance: &Instance, task: usize, device: usize) -> Micros {
         let arrival = |arc: &Arc| self.end[arc.task] + instance.transfer(arc.tensor, self.device[arc.task], device);
-        let ready = instance.predecessors(task).iter().map(arrival).fold(0.0, f64::max);
+        let ready = instance.predecessors(task).iter().map(arrival).fold(Micros::ZERO, Micros::max);
         self.timeline.earliest(device, ready, time(instance, task, device))
     }
 
@@ -86,5 +88,5 @@ impl State {
 }
 
 fn time(instance: &Instance, task: usize, device: usize) -> Micros {
-    instance.time(task, device).unwrap_or(f64::INFINITY)
+    instance.time(task, device).unwrap_or(Micros::INFINITY)
 }

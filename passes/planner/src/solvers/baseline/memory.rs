@@ -1,14 +1,14 @@
-//! Schedules that fit: under the liveness model only a schedule tells what is alive at once.
+//! Schedules that fit into memory: under the liveness model, the peak is known only from a schedule.
 
 use crate::model::error::Error;
 use crate::model::instance::Instance;
 use crate::model::problem::MemoryModel;
 use crate::model::units::{Bytes, human_bytes};
 
-/// Shares of activations that are set aside, one after the other, until what is alive at once fits.
+/// Shares of activations that are reserved in successive attempts until the peak fits.
 const ACTIVATION_SHARES: [f64; 6] = [0.0, 0.125, 0.25, 0.5, 1.0, 2.0];
 
-/// The first schedule that fits, of attempts that set more and more aside for what is alive.
+/// Returns the first schedule that fits, from attempts that reserve more and more memory for activations.
 pub(super) fn fitting<T>(
     instance: &Instance,
     attempt: impl Fn(f64) -> Result<T, Error>,
@@ -24,7 +24,7 @@ pub(super) fn fitting<T>(
                 None => return Ok(schedule),
                 Some(error) => failure = Some(error),
             },
-            // What did not fit with less set aside will not with more.
+            // An attempt that fails with less reserved fails with more reserved, too.
             Err(error) => return Err(failure.unwrap_or(error)),
         }
     }
@@ -35,7 +35,7 @@ fn overflow(instance: &Instance, held: &[Bytes]) -> Option<Error> {
     let over = (0..instance.devices()).find(|device| held[*device] > instance.capacity_bytes(*device))?;
     let room = instance.capacity_bytes(over);
     Some(Error::NotFound(format!(
-        "no schedule found that fits: the last try needs {} on {}, which has {}: {} short",
+        "no schedule found that fits: the last attempt needs {} on {}, which has {}: {} short",
         human_bytes(held[over]),
         instance.device_name(over),
         human_bytes(room),

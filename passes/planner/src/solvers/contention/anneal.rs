@@ -1,27 +1,28 @@
-//! Simulated annealing on choices: devices, ways of parameters, the order in which buses and devices are given out.
+//! Simulated annealing over choices: devices, routes of parameters, and the order in which buses and devices are
+//! allocated.
 
 use super::choice::{Choice, Job};
 use super::memory;
-use super::model::{Model, Way};
+use super::model::{Model, Route};
 use super::simulate::{Mark, Simulator};
 use crate::model::units::Micros;
 use crate::random::Random;
 use crate::solvers::chains::Allowance;
 
-/// The temperature at the beginning, in mean times of a launch; it falls to nothing. With so many jobs there are half as many
-/// trials for each, and no time to come down from so high.
+/// Initial temperature in mean times of a launch; it falls to zero. With `MANY` jobs it is halved, since each has fewer
+/// trials to cool down in.
 const HOT: f64 = 0.5;
 const MANY: f64 = 100.0;
-/// Trials from one mark: what is before it stays as it is, and is not simulated again.
+/// Trials per checkpoint: jobs before it stay fixed and are not simulated again.
 const ROUND: u64 = 100;
-/// In how many parts the jobs are cut, at one of which a round begins.
+/// Number of equal parts of the order at whose beginnings checkpoints are set.
 const PARTS: usize = 4;
 /// Maximum distance that a job moves in the order.
 const FAR: usize = 40;
-/// So many launches in a row move together at most.
+/// Maximum number of consecutive launches that move together.
 const LONG: usize = 12;
 
-/// The best choice of several chains; none where nothing better was found.
+/// Returns the best choice of several chains; `None` if none improves on the start.
 pub(super) fn anneal(model: &Model<'_>, start: &Choice, allowance: &Allowance) -> Option<Choice> {
     let before = Simulator::of(model, start).value;
     let (value, best) = allowance.best_of(|random| {
@@ -32,7 +33,7 @@ pub(super) fn anneal(model: &Model<'_>, start: &Choice, allowance: &Allowance) -
     (value < before).then_some(best)
 }
 
-/// One search. Only jobs of a part of the order change, and what comes after that part is left out.
+/// One annealing chain. Only jobs in `from..to` of the order change, and later ones are left out.
 pub(crate) struct Chain<'a> {
     model: &'a Model<'a>,
     from: usize,
@@ -45,7 +46,7 @@ pub(crate) struct Chain<'a> {
     random: Random,
     binds: bool,
     hot: Micros,
-    /// By launch, where else it can run.
+    /// By launch: the devices that it can run on.
     allowed: Vec<Vec<usize>>,
     trials: u64,
 }
@@ -53,7 +54,7 @@ pub(crate) struct Chain<'a> {
 /// Changes of a trial, so that it can be undone.
 #[derive(Default)]
 struct Undo {
-    placed: Vec<(usize, u16, Way)>,
+    placed: Vec<(usize, u16, Route)>,
     rotated: Option<(usize, usize, bool)>,
     toggled: Option<usize>,
 }
@@ -86,7 +87,7 @@ impl<'a> Chain<'a> {
         }
     }
 
-    /// Goes on from another choice for the same jobs, if that is better.
+    /// Continues from another choice for the same jobs, if that is better.
     pub(crate) fn start_from(&mut self, choice: Choice) {
         let value = Simulator::new(self.model).run(&choice, &choice.order[..self.to]);
         if value < self.best_value {
@@ -95,31 +96,31 @@ impl<'a> Chain<'a> {
         }
     }
 
-    /// Until the budget is spent.
+    /// Runs until the budget is spent.
     fn search(&mut self, allowance: &Allowance) {
-        let mut told = f64::INFINITY;
+        let mut reported = Micros::INFINITY;
         loop {
             let spent = allowance.spent(self.trials);
             if spent >= 1.0 || self.to <= self.from {
                 break;
             }
             self.round(spent, ROUND);
-            if self.best_value < told {
-                told = self.best_value;
-                allowance.report(told);
+            if self.best_value < reported {
+                reported = self.best_value;
+                allowance.report(reported);
             }
         }
     }
 
-    /// So many trials.
-    pub(crate) fn try_out(&mut self, trials: u64) {
+    /// Runs a number of trials.
+    pub(crate) fn run_trials(&mut self, trials: u64) {
         while self.trials < trials && self.to > self.from {
             self.round(self.trials as f64 / trials as f64, ROUND.min(trials - self.trials));
         }
     }
 
-    /// Trials behind one mark. What they find is measured once more from the beginning, as a change of who reads what may
-    /// reach back before the mark.
+    /// Runs trials from one checkpoint. The result is evaluated again from the beginning, as changed readers may affect
+    /// transfers before the checkpoint.
     fn round(&mut self, spent: f64, trials: u64) {
         let temperature = self.hot * (1.0 - spent) * (1.0 - spent);
         let length = self.to - self.from;
@@ -140,7 +141,7 @@ impl<'a> Chain<'a> {
         }
     }
 
-    /// Simulates what is before a place.
+    /// Simulates the jobs before a position.
     fn begin(&mut self, place: usize) -> Mark {
         self.simulator = Simulator::new(self.model);
         self.simulator.run(&self.choice, &self.choice.order[..place]);
@@ -167,7 +168,7 @@ impl<'a> Chain<'a> {
         self.undo(undo);
     }
 
-    /// Changes something behind a place; none where nothing could be.
+    /// Applies a random change at or after a position; `None` if it has no effect.
     fn change(&mut self, first: usize) -> Option<Undo> {
         let place = first + self.random.below(self.to - first);
         let launch = self.choice.order[place].launch();
@@ -181,13 +182,13 @@ impl<'a> Chain<'a> {
                 some.dedup();
                 self.relocate(&some)
             }
-            3 if self.model.cold.is_some() => self.another_way(launch),
+            3 if self.model.cold.is_some() => self.another_route(launch),
             4 => self.toggle(launch),
             _ => self.shift(place, first),
         }
     }
 
-    /// Other launches of the part go where one of them could.
+    /// Moves launches to a device that one of them can run on.
     fn relocate(&mut self, launches: &[usize]) -> Option<Undo> {
         let (model, random) = (self.model, &mut self.random);
         let options = &self.allowed[launches[random.below(launches.len())]];
@@ -195,7 +196,7 @@ impl<'a> Chain<'a> {
         let mut undo = Undo::default();
         for &launch in launches {
             let group = &model.instance.groups()[model.instance.group_of(model.launches[launch].task)];
-            // Of a queue that is shared out, only tasks without company move: the company's inputs may be elsewhere.
+            // In a split queue, only tasks without co-located ones move: inputs of the others may be on other devices.
             if group.len() > 1 && model.instance.inputs() > 1 {
                 continue;
             }
@@ -212,23 +213,23 @@ impl<'a> Chain<'a> {
                 if usize::from(self.choice.device[member]) == device {
                     continue;
                 }
-                let ways = model.ways(member, device);
-                undo.placed.push((member, self.choice.device[member], self.choice.way[member]));
+                let routes = model.routes(member, device);
+                undo.placed.push((member, self.choice.device[member], self.choice.route[member]));
                 self.choice.device[member] = device as u16;
-                self.choice.way[member] = ways[self.random.below(ways.len())];
+                self.choice.route[member] = routes[self.random.below(routes.len())];
             }
         }
         (!undo.placed.is_empty()).then_some(undo)
     }
 
-    fn another_way(&mut self, launch: usize) -> Option<Undo> {
-        let ways = self.model.ways(launch, usize::from(self.choice.device[launch]));
-        let way = ways[self.random.below(ways.len())];
-        let before = self.choice.way[launch];
-        if way == before {
+    fn another_route(&mut self, launch: usize) -> Option<Undo> {
+        let routes = self.model.routes(launch, usize::from(self.choice.device[launch]));
+        let route = routes[self.random.below(routes.len())];
+        let before = self.choice.route[launch];
+        if route == before {
             return None;
         }
-        self.choice.way[launch] = way;
+        self.choice.route[launch] = route;
         Some(Undo { placed: vec![(launch, self.choice.device[launch], before)], ..Undo::default() })
     }
 
@@ -239,7 +240,7 @@ impl<'a> Chain<'a> {
         Some(Undo { toggled: Some(tensor), ..Undo::default() })
     }
 
-    /// A job comes earlier or later, as far as others let it.
+    /// Moves a job earlier or later in the order, as far as precedences allow.
     fn shift(&mut self, place: usize, first: usize) -> Option<Undo> {
         let far = 1 + self.random.below(FAR);
         let order = &mut self.choice.order;
@@ -261,8 +262,8 @@ impl<'a> Chain<'a> {
     }
 
     fn undo(&mut self, undo: Undo) {
-        for (launch, device, way) in undo.placed {
-            (self.choice.device[launch], self.choice.way[launch]) = (device, way);
+        for (launch, device, route) in undo.placed {
+            (self.choice.device[launch], self.choice.route[launch]) = (device, route);
         }
         if let Some(tensor) = undo.toggled {
             self.choice.eager[tensor] = !self.choice.eager[tensor];
@@ -275,14 +276,14 @@ impl<'a> Chain<'a> {
     }
 }
 
-/// True if a job must come after another.
+/// Returns true if `job` must come after `other`.
 fn waits(model: &Model<'_>, job: Job, other: Job) -> bool {
     match (job, other) {
         (Job::Run(launch), Job::Fetch(of)) => launch == of,
         (Job::Run(launch), Job::Run(before)) => {
             let (launch, before) = (launch as usize, before as usize);
             let task = model.launches[before].task;
-            model.predecessors(launch).iter().any(|arc| arc.task == task) && model.meet(launch, before)
+            model.predecessors(launch).iter().any(|arc| arc.task == task) && model.share_inputs(launch, before)
         }
         (Job::Fetch(_), _) => false,
     }

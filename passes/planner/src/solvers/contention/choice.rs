@@ -1,14 +1,15 @@
-//! What a search decides: where launches run, how parameters get there, and in which order buses and devices are given out.
+//! Decisions of a search: devices of launches, routes of their parameters, and the order in which buses and devices are
+//! allocated.
 
-use super::model::{Model, Way};
-use crate::model::units::Micros;
+use super::model::{Model, Route};
+use crate::model::units::{Bytes, Micros};
 
-/// One thing after the other, as a list scheduler takes them.
+/// Unit of the list scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Job {
-    /// The parameters of a launch are sent on their way, if they have to be.
+    /// Starts the copy of a launch's parameters, if one is needed.
     Fetch(u32),
-    /// A launch runs; what it reads is sent on its way, if it is not yet.
+    /// Runs a launch, and starts transfers of operands that have not been sent yet.
     Run(u32),
 }
 
@@ -24,42 +25,43 @@ impl Job {
 pub(crate) struct Choice {
     /// By launch.
     pub(crate) device: Vec<u16>,
-    pub(crate) way: Vec<Way>,
-    /// By tensor: whether it is sent as soon as it is made, not only when its first reader's turn comes.
+    pub(crate) route: Vec<Route>,
+    /// By tensor: true if it is sent as soon as it is produced, not only when its first reader is scheduled.
     pub(crate) eager: Vec<bool>,
-    /// Every launch after those that it waits for.
+    /// Topological: every launch comes after its predecessors.
     pub(crate) order: Vec<Job>,
 }
 
 impl Choice {
-    /// Nothing has been decided.
+    /// Returns a choice without decisions.
     pub(crate) fn empty(model: &Model<'_>) -> Self {
         let (launches, tensors) = (model.launches.len(), model.instance.tensors().len());
         Self {
             device: vec![0; launches],
-            way: vec![Way::Copy; launches],
+            route: vec![Route::Copy; launches],
             eager: vec![false; tensors],
             order: Vec::new(),
         }
     }
 
-    /// Launches where they are, in the order of their starts; parameters in the order in which they are used.
+    /// Returns a choice with the given devices, launches in the order of their starts, and parameters in the order of
+    /// their use.
     pub(crate) fn new(model: &Model<'_>, device: Vec<u16>, start: &[Micros]) -> Self {
         let launches = model.instance.order().iter().flat_map(|task| model.of_task[*task].iter().copied());
         let mut order: Vec<usize> = launches.collect();
-        // Stable: launches that take no time stay behind those that they wait for.
+        // The sort is stable: launches of zero duration stay behind their predecessors.
         order.sort_by(|a, b| start[*a].total_cmp(&start[*b]));
-        let first_way = |(launch, device): (usize, &u16)| model.ways(launch, usize::from(*device)).first().copied();
-        let way = device.iter().enumerate().map(|on| first_way(on).unwrap_or(Way::Copy)).collect();
+        let first_route = |(launch, device): (usize, &u16)| model.routes(launch, usize::from(*device)).first().copied();
+        let route = device.iter().enumerate().map(|on| first_route(on).unwrap_or(Route::Copy)).collect();
         let order = jobs(model, &order);
-        Self { device, way, eager: vec![false; model.instance.tensors().len()], order }
+        Self { device, route, eager: vec![false; model.instance.tensors().len()], order }
     }
 }
 
-/// Each launch, with its parameters just before it where there are any to be brought.
+/// Returns a job for each launch, preceded by a fetch of its parameters where it has any.
 pub(crate) fn jobs(model: &Model<'_>, launches: &[usize]) -> Vec<Job> {
     let of = |launch: &usize| {
-        let fetches = model.cold.is_some() && model.weight(*launch) > 0.0;
+        let fetches = model.cold.is_some() && model.weight(*launch) > Bytes::ZERO;
         fetches.then_some(Job::Fetch(*launch as u32)).into_iter().chain([Job::Run(*launch as u32)])
     };
     launches.iter().flat_map(of).collect()

@@ -1,26 +1,26 @@
-//! A start that knows of buses: each task where it ends first, with its parameters by the quickest way.
+//! Bus-aware greedy start: each task on the device with the earliest finish time, with the fastest route of its
+//! parameters.
 
 use super::choice::{Choice, Job, jobs};
-use super::model::{Model, Way};
+use super::model::{Model, Route};
 use super::simulate::Simulator;
 use crate::model::problem::MemoryModel;
 use crate::model::units::{Bytes, Micros};
 
-/// Ends that differ by less than this share are the same.
+/// Relative tolerance below which finish times are equal.
 const SAME: f64 = 1e-9;
 
-/// One input's tasks in an order. Of devices on which a task ends at the same time, that which has least to hold. None where a
-/// task is left without a device.
-pub(crate) fn first_to_end(model: &Model<'_>, order: &[usize], avoid: &[usize]) -> Option<Choice> {
+/// Schedules the tasks of one input in an order. Ties go to the device that holds fewer bytes. `None` if a task is left
+/// without a device.
+pub(crate) fn earliest_finish(model: &Model<'_>, order: &[usize], avoid: &[usize]) -> Option<Choice> {
     let mut choice = Choice::empty(model);
-    extend_first_to_end(model, &mut choice, &mut Simulator::new(model), order, avoid)?;
+    extend_earliest_finish(model, &mut choice, &mut Simulator::new(model), order, avoid)?;
     choice.order = jobs(model, order);
     Some(choice)
 }
 
-/// The same for some launches more, after those that the choice's order has. What they do is simulated, but the order is the
-/// caller's to extend.
-pub(crate) fn extend_first_to_end(
+/// Extends a choice by further launches. They are simulated; the caller extends the order.
+pub(crate) fn extend_earliest_finish(
     model: &Model<'_>,
     choice: &mut Choice,
     simulator: &mut Simulator<'_>,
@@ -28,13 +28,13 @@ pub(crate) fn extend_first_to_end(
     avoid: &[usize],
 ) -> Option<()> {
     let mut group_device: Vec<Option<usize>> = vec![None; model.instance.groups().len()];
-    let mut held: Vec<Bytes> = vec![0.0; model.devices];
+    let mut held: Vec<Bytes> = vec![Bytes::ZERO; model.devices];
     for job in &choice.order {
         if let Job::Run(launch) = *job {
             let launch = launch as usize;
             let device = usize::from(choice.device[launch]);
             group_device[model.instance.group_of(model.launches[launch].task)] = Some(device);
-            held[device] += takes(model, launch, device, choice.way[launch]);
+            held[device] += takes(model, launch, device, choice.route[launch]);
         }
     }
     for &launch in launches {
@@ -42,10 +42,10 @@ pub(crate) fn extend_first_to_end(
         let group = model.instance.group_of(task);
         let steps = jobs(model, &[launch]);
         let mark = simulator.mark();
-        let mut best: Option<(Micros, Bytes, usize, Way)> = None;
+        let mut best: Option<(Micros, Bytes, usize, Route)> = None;
         let (avoided, spared): (Vec<usize>, Vec<usize>) =
             model.allowed(launch).into_iter().partition(|device| avoid.contains(device));
-        // What is to be avoided is better than nothing.
+        // Avoided devices are used only if no other is possible.
         for (index, &device) in spared.iter().chain(&avoided).enumerate() {
             if index == spared.len() && best.is_some() {
                 break;
@@ -53,18 +53,18 @@ pub(crate) fn extend_first_to_end(
             if group_device[group].is_some_and(|fixed| fixed != device) {
                 continue;
             }
-            // Who comes first decides for all who share the device.
+            // The first task of a group decides for all.
             if group_device[group].is_none()
                 && held[device] + group_takes(model, group, device) > model.capacity[device]
             {
                 continue;
             }
-            for way in model.ways(launch, device) {
-                let bytes = takes(model, launch, device, way);
+            for route in model.routes(launch, device) {
+                let bytes = takes(model, launch, device, route);
                 if held[device] + bytes > model.capacity[device] {
                     continue;
                 }
-                (choice.device[launch], choice.way[launch]) = (device as u16, way);
+                (choice.device[launch], choice.route[launch]) = (device as u16, route);
                 simulator.run(choice, &steps);
                 let end = simulator.end[launch];
                 let possible = simulator.value.is_finite();
@@ -73,33 +73,33 @@ pub(crate) fn extend_first_to_end(
                     end < least * (1.0 - SAME) || (end <= least * (1.0 + SAME) && held[device] < holds)
                 });
                 if possible && is_better {
-                    best = Some((end, held[device], device, way));
+                    best = Some((end, held[device], device, route));
                 }
             }
         }
-        let (_, _, device, way) = best?;
-        (choice.device[launch], choice.way[launch]) = (device as u16, way);
+        let (_, _, device, route) = best?;
+        (choice.device[launch], choice.route[launch]) = (device as u16, route);
         group_device[group] = Some(device);
-        held[device] += takes(model, launch, device, way);
+        held[device] += takes(model, launch, device, route);
         simulator.run(choice, &steps);
     }
     Some(())
 }
 
-/// What a group takes from a device's memory at the least; infinite where one of it cannot run there.
+/// Returns the minimum bytes that a group needs on a device; infinite if a member cannot run there.
 fn group_takes(model: &Model<'_>, group: usize, device: usize) -> Bytes {
     let least = |launch: &usize| {
-        let ways = if model.time(*launch, device).is_finite() { model.ways(*launch, device) } else { Vec::new() };
-        ways.into_iter().map(|way| takes(model, *launch, device, way)).fold(f64::INFINITY, f64::min)
+        let routes = if model.time(*launch, device).is_finite() { model.routes(*launch, device) } else { Vec::new() };
+        routes.into_iter().map(|route| takes(model, *launch, device, route)).fold(Bytes::INFINITY, Bytes::min)
     };
     model.instance.groups()[group].iter().flat_map(|task| &model.of_task[*task]).map(least).sum()
 }
 
-/// What a launch takes from its device's memory for sure.
-fn takes(model: &Model<'_>, launch: usize, device: usize, way: Way) -> Bytes {
+/// Returns a lower bound on the bytes that a launch needs on its device.
+fn takes(model: &Model<'_>, launch: usize, device: usize, route: Route) -> Bytes {
     let task = model.launches[launch].task;
-    let away = way == Way::Direct && model.needs_parameters(launch, device);
-    let weight = if away { 0.0 } else { model.weight(launch) };
+    let away = route == Route::Direct && model.needs_parameters(launch, device);
+    let weight = if away { Bytes::ZERO } else { model.weight(launch) };
     match model.instance.memory_model() {
         MemoryModel::Static => model.instance.static_bytes(task, 1) - model.weight(launch) + weight,
         MemoryModel::Liveness => weight,

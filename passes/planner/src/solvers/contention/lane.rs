@@ -1,15 +1,15 @@
-//! When a bus is taken.
+//! Timeline of a bus.
 
 use crate::model::units::Micros;
 
-/// Spans of time that are taken, ascending; those that touch are one.
+/// Busy intervals, ascending and disjoint; adjacent ones are merged.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Lane {
     taken: Vec<(Micros, Micros)>,
 }
 
 impl Lane {
-    /// The first time from `ready` on at which so much time is free at a stretch.
+    /// Returns the earliest start at or after `ready` of a free interval of length `duration`.
     pub(super) fn gap(&self, ready: Micros, duration: Micros) -> Micros {
         let mut start = ready;
         for (from, until) in &self.taken[self.taken.partition_point(|(_, until)| *until <= ready)..] {
@@ -21,7 +21,7 @@ impl Lane {
         start
     }
 
-    /// Takes a span that is free.
+    /// Marks a free interval as busy.
     pub(super) fn take(&mut self, start: Micros, end: Micros) {
         if end <= start {
             return;
@@ -40,9 +40,9 @@ impl Lane {
         }
     }
 
-    /// Takes whatever is free from `ready` on until it is so much in all; says when that is so.
+    /// Occupies all free time from `ready` on until the total reaches `amount`; returns the end.
     pub(super) fn fill(&mut self, ready: Micros, mut amount: Micros) -> Micros {
-        if amount <= 0.0 {
+        if amount <= Micros::ZERO {
             return ready;
         }
         let first = self.taken.partition_point(|(_, until)| *until <= ready);
@@ -51,12 +51,12 @@ impl Lane {
             if at + amount <= *from {
                 break;
             }
-            amount -= (from - at).max(0.0);
+            amount -= (*from - at).max(Micros::ZERO);
             at = at.max(*until);
             last += 1;
         }
         let end = at + amount;
-        // All from the first free moment to the end is taken now.
+        // Everything from the first free time to the end is busy now.
         let start = self.taken.get(first).map_or(ready, |(from, _)| from.min(ready));
         self.taken.drain(first..last);
         self.taken.insert(first, (start, end));
@@ -72,9 +72,9 @@ impl Lane {
         end
     }
 
-    /// When nothing is taken any more.
+    /// Returns the end of the last busy interval.
     pub(super) fn end(&self) -> Micros {
-        self.taken.last().map_or(0.0, |(_, until)| *until)
+        self.taken.last().map_or(Micros::ZERO, |(_, until)| *until)
     }
 }
 
@@ -84,37 +84,42 @@ mod tests {
     use crate::random::Random;
 
     #[test]
-    fn gaps_are_found_and_joined() {
+    fn gaps_are_found_and_merged() {
         let mut lane = Lane::default();
-        lane.take(2.0, 4.0);
-        lane.take(6.0, 7.0);
-        assert_eq!((lane.gap(0.0, 2.0), lane.gap(0.0, 2.5), lane.gap(3.0, 2.0)), (0.0, 7.0, 4.0));
-        lane.take(4.0, 6.0);
-        assert_eq!(lane.taken, [(2.0, 7.0)]);
-        assert_eq!(lane.fill(1.0, 3.0), 9.0);
-        assert_eq!((lane.taken.as_slice(), lane.end()), ([(1.0, 9.0)].as_slice(), 9.0));
+        lane.take(Micros(2.0), Micros(4.0));
+        lane.take(Micros(6.0), Micros(7.0));
+        for (ready, long, start) in [(0.0, 2.0, 0.0), (0.0, 2.5, 7.0), (3.0, 2.0, 4.0)] {
+            assert_eq!(lane.gap(Micros(ready), Micros(long)), Micros(start));
+        }
+        lane.take(Micros(4.0), Micros(6.0));
+        assert_eq!(lane.taken, [(Micros(2.0), Micros(7.0))]);
+        assert_eq!(lane.fill(Micros(1.0), Micros(3.0)), Micros(9.0));
+        assert_eq!(lane.taken, [(Micros(1.0), Micros(9.0))]);
+        assert_eq!(lane.end(), Micros(9.0));
     }
 
-    /// Against a row of moments, each free or taken.
+    /// Compares with a bitmap of unit slots.
     #[test]
-    fn lanes_are_rows_of_moments() {
+    fn lanes_match_a_bitmap_of_slots() {
+        let micros = |moment: usize| Micros(moment as f64);
         let mut random = Random::new(1);
         for _ in 0..500 {
             let (mut lane, mut row) = (Lane::default(), [false; 200]);
             for _ in 0..12 {
                 let (ready, long) = (random.below(30), 1 + random.below(5));
+                let (from, duration) = (micros(ready), micros(long));
                 if random.chance(0.5) {
                     let start = (ready..).find(|at| row[*at..at + long].iter().all(|taken| !taken)).unwrap();
-                    assert_eq!(lane.gap(ready as f64, long as f64), start as f64);
-                    lane.take(start as f64, (start + long) as f64);
+                    assert_eq!(lane.gap(from, duration), micros(start));
+                    lane.take(micros(start), micros(start + long));
                     row[start..start + long].fill(true);
                 } else {
                     let free: Vec<usize> = (ready..200).filter(|at| !row[*at]).take(long).collect();
-                    assert_eq!(lane.fill(ready as f64, long as f64), (free[long - 1] + 1) as f64);
+                    assert_eq!(lane.fill(from, duration), micros(free[long - 1] + 1));
                     free.iter().for_each(|at| row[*at] = true);
                 }
                 let mut covered = [false; 200];
-                lane.taken.iter().for_each(|(from, until)| covered[*from as usize..*until as usize].fill(true));
+                lane.taken.iter().for_each(|(from, until)| covered[from.0 as usize..until.0 as usize].fill(true));
                 assert_eq!(covered, row);
                 assert!(lane.taken.windows(2).all(|two| two[0].1 < two[1].0));
             }

@@ -1,47 +1,47 @@
-//! What is to be run and moved, as tables: launches, what they read, links with their buses, and where parameters are.
+//! Tables of the timed problem: launches, their operands, links with their buses, and locations of parameters.
 
 use crate::model::instance::{Arc, Instance};
 use crate::model::plan::{Batch, Objective};
 use crate::model::problem::{Contention, Problem};
-use crate::model::units::{Bytes, Micros};
+use crate::model::units::{Bytes, Micros, MicrosPerByte};
 
 /// A task for some of the inputs.
 #[derive(Clone, Debug)]
 pub(crate) struct Launch {
     pub(crate) task: usize,
     pub(crate) inputs: Vec<u32>,
-    /// Which classes of inputs it takes, a bit each.
+    /// Bit mask of the input classes that it runs.
     mask: u128,
 }
 
-/// How one device is reached from another.
+/// Link from one device to another.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Link {
     /// Microseconds a byte; infinite without a link.
-    pub(crate) slowness: f64,
+    pub(crate) slowness: MicrosPerByte,
     pub(crate) latency: Micros,
-    /// The bus on which others are in the way.
+    /// Bus shared with other links.
     pub(crate) bus: Option<usize>,
 }
 
-/// How a launch gets its parameters, where its device does not have them from the start.
+/// Route of a launch's parameters to a device that does not have them initially.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
-    /// From the host.
+pub(crate) enum Route {
+    /// One hop from the host.
     Copy,
-    /// From the host to another device, and from there: parallel transmission.
+    /// Two hops through another device: parallel transmission (SortingHat).
     Via(u16),
-    /// They stay in the host's memory and are read from there.
+    /// None: they are read from the host's memory while the launch runs.
     Direct,
 }
 
-/// Where parameters are before anything runs.
+/// Initial locations of parameters.
 #[derive(Clone, Debug)]
 pub(crate) struct Parameters {
     pub(crate) host: usize,
-    /// By task, the device that has them besides.
+    /// By task: another device that has them.
     pub(crate) resident: Vec<Option<usize>>,
-    /// By task and device, the time when they are read from the host; infinite where that is not possible.
+    /// By task and device: time with parameters read from the host; infinite if not supported.
     pub(crate) direct: Vec<Micros>,
 }
 
@@ -53,29 +53,29 @@ pub(crate) struct Model<'a> {
     pub(crate) launches: Vec<Launch>,
     /// By task, its launches.
     pub(crate) of_task: Vec<Vec<usize>>,
-    /// By task, the tensors that it makes.
+    /// By task: the tensors that it produces.
     pub(crate) made_by: Vec<Vec<usize>>,
-    /// By tensor, where the numbers of its ways begin: one for each launch that makes it and each device.
-    first_way: Vec<usize>,
-    /// By launch, its place among its task's.
+    /// By tensor: first index of its routes, one for each producing launch and destination device.
+    first_route: Vec<usize>,
+    /// By launch: its index among the launches of its task.
     rank: Vec<usize>,
-    /// By launch and device; infinite where it cannot run.
+    /// By launch and device; infinite if it cannot run there.
     time: Vec<Micros>,
-    /// How many inputs each class has.
+    /// Number of inputs of each class.
     class_size: Vec<u32>,
     links: Vec<Link>,
     pub(crate) buses: usize,
     /// By device.
     pub(crate) capacity: Vec<Bytes>,
-    /// None where all parameters are where they are needed.
+    /// `None` if all parameters are resident where they are needed.
     pub(crate) cold: Option<Parameters>,
 }
 
-/// More classes of inputs than this are taken together, and moved together.
+/// Further classes of inputs are merged, and moved together.
 const MOST_CLASSES: usize = 128;
 
 impl<'a> Model<'a> {
-    /// The launches are those of some schedule; what changes is where and when they run. The instance knows nothing of
+    /// Builds the model of a schedule's launches; a search changes where and when they run. The instance ignores
     /// memory: see [`Problem::relaxed_without_memory`].
     pub(crate) fn new(problem: &Problem, objective: Objective, instance: &'a Instance, batches: &[Batch]) -> Self {
         let devices = instance.devices();
@@ -84,11 +84,11 @@ impl<'a> Model<'a> {
         let link = |pair: usize| {
             let (from, to) = (pair / devices, pair % devices);
             let slowness = match problem.bandwidth[from][to] {
-                _ if from == to => 0.0,
-                None => 0.0,
+                _ if from == to => MicrosPerByte::ZERO,
+                None => MicrosPerByte::ZERO,
                 Some(bandwidth) => 1.0 / bandwidth,
             };
-            Link { slowness, latency: latency(from, to).unwrap_or(0.0), bus: bus[pair] }
+            Link { slowness, latency: latency(from, to).unwrap_or_default(), bus: bus[pair] }
         };
         let mut batches: Vec<&Batch> = batches.iter().collect();
         batches.sort_by_key(|batch| (batch.node, batch.device));
@@ -100,22 +100,22 @@ impl<'a> Model<'a> {
             of_task[batch.node].push(index);
             let mask = batch.inputs.iter().fold(0, |mask, input| mask | 1 << classes[*input as usize]);
             let size = batch.inputs.len() as u32;
-            time.extend((0..devices).map(|on| instance.time_at(batch.node, on, size).unwrap_or(f64::INFINITY)));
+            time.extend((0..devices).map(|on| instance.time_at(batch.node, on, size).unwrap_or(Micros::INFINITY)));
             launches.push(Launch { task: batch.node, inputs: batch.inputs.clone(), mask });
         }
         let mut rank = vec![0; launches.len()];
         of_task.iter().for_each(|of| of.iter().enumerate().for_each(|(place, launch)| rank[*launch] = place));
         let mut made_by = vec![Vec::new(); instance.tasks()];
-        let mut first_way = vec![0];
+        let mut first_route = vec![0];
         for (index, tensor) in instance.tensors().iter().enumerate() {
             made_by[tensor.producer].push(index);
-            first_way.push(first_way[index] + of_task[tensor.producer].len() * devices);
+            first_route.push(first_route[index] + of_task[tensor.producer].len() * devices);
         }
         let cold = problem.cold.as_ref().map(|cold| Parameters {
             host: cold.host,
             resident: cold.resident.clone().unwrap_or_else(|| vec![None; instance.tasks()]),
             direct: (0..instance.tasks() * devices)
-                .map(|cell| cold.direct_time(cell / devices, cell % devices).unwrap_or(f64::INFINITY))
+                .map(|cell| cold.direct_time(cell / devices, cell % devices).unwrap_or(Micros::INFINITY))
                 .collect(),
         });
         Self {
@@ -126,97 +126,100 @@ impl<'a> Model<'a> {
             launches,
             of_task,
             made_by,
-            first_way,
+            first_route,
             rank,
             time,
             class_size,
             links: (0..devices * devices).map(link).collect(),
             buses,
-            capacity: problem.devices.iter().map(|device| device.memory.unwrap_or(f64::INFINITY)).collect(),
+            capacity: problem.devices.iter().map(|device| device.memory.unwrap_or(Bytes::INFINITY)).collect(),
             cold,
         }
     }
 
-    /// Whether several inputs may go through.
+    /// Returns true if the objective is a queue of inputs.
     pub(crate) fn is_queue(&self) -> bool {
         self.queue
     }
 
-    /// How long a launch takes with its parameters at hand.
+    /// Returns the duration of a launch with resident parameters.
     pub(crate) fn time(&self, launch: usize, device: usize) -> Micros {
         self.time[launch * self.devices + device]
     }
 
-    /// How long it takes when it reads them in the host's memory.
+    /// Returns the duration of a launch that reads its parameters from the host's memory.
     pub(crate) fn direct_time(&self, launch: usize, device: usize) -> Micros {
-        self.cold.as_ref().map_or(f64::INFINITY, |cold| cold.direct[self.launches[launch].task * self.devices + device])
+        self.cold
+            .as_ref()
+            .map_or(Micros::INFINITY, |cold| cold.direct[self.launches[launch].task * self.devices + device])
     }
 
     pub(crate) fn link(&self, from: usize, to: usize) -> Link {
         self.links[from * self.devices + to]
     }
 
-    /// How many ways tensors may go, and the number of one: of a tensor from the launch that makes it to a device.
-    pub(crate) fn ways_of_tensors(&self) -> usize {
-        self.first_way.last().copied().unwrap_or(0)
+    /// Returns the number of tensor routes.
+    pub(crate) fn tensor_routes(&self) -> usize {
+        self.first_route.last().copied().unwrap_or(0)
     }
 
-    pub(crate) fn way_of_tensor(&self, tensor: usize, producer: usize, to: usize) -> usize {
-        self.first_way[tensor] + self.rank[producer] * self.devices + to
+    /// Returns the index of the route of a tensor from the launch that produces it to a device.
+    pub(crate) fn tensor_route(&self, tensor: usize, producer: usize, to: usize) -> usize {
+        self.first_route[tensor] + self.rank[producer] * self.devices + to
     }
 
-    /// What a launch's parameters take.
+    /// Returns the bytes of a launch's parameters.
     pub(crate) fn weight(&self, launch: usize) -> Bytes {
         self.instance.weight_bytes(self.launches[launch].task)
     }
 
-    /// Whether a launch's parameters have to come to a device, or be read from afar.
+    /// Returns true if a launch's parameters have to be copied to a device or read remotely.
     pub(crate) fn needs_parameters(&self, launch: usize, device: usize) -> bool {
         let task = self.launches[launch].task;
-        self.cold
-            .as_ref()
-            .is_some_and(|cold| self.weight(launch) > 0.0 && device != cold.host && cold.resident[task] != Some(device))
+        self.cold.as_ref().is_some_and(|cold| {
+            self.weight(launch) > Bytes::ZERO && device != cold.host && cold.resident[task] != Some(device)
+        })
     }
 
-    /// The ways in which a launch can run on a device.
-    pub(crate) fn ways(&self, launch: usize, device: usize) -> Vec<Way> {
+    /// Returns the possible routes of a launch's parameters to a device.
+    pub(crate) fn routes(&self, launch: usize, device: usize) -> Vec<Route> {
         let Some(cold) = self.cold.as_ref().filter(|_| self.needs_parameters(launch, device)) else {
-            return vec![Way::Copy];
+            return vec![Route::Copy];
         };
         let linked = |from: usize, to: usize| self.link(from, to).slowness.is_finite();
         let resident = cold.resident[self.launches[launch].task];
-        let mut ways = Vec::new();
+        let mut routes = Vec::new();
         if linked(cold.host, device) {
-            ways.push(Way::Copy);
+            routes.push(Route::Copy);
         }
         for via in (0..self.devices).filter(|via| *via != device && *via != cold.host && linked(*via, device)) {
             if resident == Some(via) || linked(cold.host, via) {
-                ways.push(Way::Via(via as u16));
+                routes.push(Route::Via(via as u16));
             }
         }
         if self.direct_time(launch, device).is_finite() {
-            ways.push(Way::Direct);
+            routes.push(Route::Direct);
         }
-        ways
+        routes
     }
 
-    /// Where a launch can run, whatever else does.
+    /// Returns the devices that a launch can run on.
     pub(crate) fn allowed(&self, launch: usize) -> Vec<usize> {
-        let runs = |device: &usize| self.time(launch, *device).is_finite() && !self.ways(launch, *device).is_empty();
+        let runs = |device: &usize| self.time(launch, *device).is_finite() && !self.routes(launch, *device).is_empty();
         (0..self.devices).filter(runs).collect()
     }
 
-    /// What a launch reads.
+    /// Returns the operands of a launch.
     pub(crate) fn predecessors(&self, launch: usize) -> &[Arc] {
         self.instance.predecessors(self.launches[launch].task)
     }
 
-    /// Whether two launches have inputs in common.
-    pub(crate) fn meet(&self, one: usize, other: usize) -> bool {
+    /// Returns true if two launches have inputs in common.
+    pub(crate) fn share_inputs(&self, one: usize, other: usize) -> bool {
         self.launches[one].mask & self.launches[other].mask != 0
     }
 
-    /// What of a tensor goes from a launch to a device: that of all inputs which are read there.
+    /// Returns the bytes of a tensor that move from a launch to a device: those of all inputs that are read there.
     pub(crate) fn moved(&self, tensor: usize, producer: usize, to: usize, device: &[u16]) -> Bytes {
         let tensor = &self.instance.tensors()[tensor];
         if self.class_size.len() == 1 {
@@ -230,7 +233,7 @@ impl<'a> Model<'a> {
     }
 }
 
-/// Inputs that every launch takes together: the class of each, and how many each class has.
+/// Partitions inputs into classes that no launch separates. Returns the class of each input and the size of each class.
 fn classes(inputs: u32, batches: &[&Batch]) -> (Vec<usize>, Vec<u32>) {
     let mut class = vec![0_usize; inputs as usize];
     let mut count = 1;

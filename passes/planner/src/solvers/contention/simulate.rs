@@ -1,15 +1,18 @@
-//! From choices to times: jobs one after the other, each as early as what came before it lets it be.
+//! Simulates choices: jobs in order, each as early as the preceding jobs allow.
 //!
-//! A device runs its launches in their order. A bus is given to whoever asks first, in the first gap that is long enough;
-//! where it is shared, whatever is free of it from then on. So whoever asks later never delays whoever asked before.
+//! A device runs its launches in order. A bus serves requests in the order of jobs: each gets the first gap that is
+//! long enough or, where bandwidth is shared, all free time from then on. So a later job never delays an earlier one.
 
 use super::choice::{Choice, Job};
 use super::lane::Lane;
-use super::model::{Link, Model, Way};
+use super::model::{Link, Model, Route};
 use crate::model::problem::Contention;
 use crate::model::units::{Bytes, Micros};
 
-/// A tensor on its way.
+/// Arrival time of something that has not been sent.
+const UNSENT: Micros = Micros(f64::NAN);
+
+/// Transfer of a tensor.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Move {
     pub(crate) tensor: usize,
@@ -20,9 +23,9 @@ pub(crate) struct Move {
     pub(crate) end: Micros,
 }
 
-/// Parameters on their way, from the host or from a device in between.
+/// One hop of a parameter copy, from the host or from an intermediate device.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Leg {
+pub(crate) struct Hop {
     pub(crate) launch: usize,
     pub(crate) via: Option<usize>,
     pub(crate) to: usize,
@@ -34,29 +37,29 @@ pub(crate) struct Leg {
 pub(crate) struct Simulator<'a> {
     model: &'a Model<'a>,
     lanes: Vec<Lane>,
-    /// By device, from when on it has nothing to do.
+    /// By device: the time from which on it is idle.
     free: Vec<Micros>,
     pub(crate) start: Vec<Micros>,
     pub(crate) end: Vec<Micros>,
-    /// By way of a tensor, when it is there; not a number where it has not been sent.
+    /// By tensor route: arrival time; NaN if not sent.
     arrival: Vec<Micros>,
-    /// By launch, when its parameters are there; not a number where they have not been sent.
+    /// By launch: arrival time of its parameters; NaN if not sent.
     landing: Vec<Micros>,
     pub(crate) moves: Vec<Move>,
-    pub(crate) legs: Vec<Leg>,
-    /// The end of what has run.
+    pub(crate) hops: Vec<Hop>,
+    /// Makespan so far.
     pub(crate) value: Micros,
-    /// What one launch reads from elsewhere: when it was made, tensor, producer.
+    /// Scratch space, remote operands of one launch: finish time of the producer, tensor, producer.
     reads: Vec<(Micros, usize, usize)>,
 }
 
-/// A moment to which a simulation can go back.
+/// Checkpoint of a simulation.
 #[derive(Clone)]
 pub(crate) struct Mark {
     lanes: Vec<Lane>,
     free: Vec<Micros>,
     moves: usize,
-    legs: usize,
+    hops: usize,
     value: Micros,
 }
 
@@ -66,19 +69,19 @@ impl<'a> Simulator<'a> {
         Self {
             model,
             lanes: vec![Lane::default(); model.buses],
-            free: vec![0.0; model.devices],
-            start: vec![0.0; launches],
-            end: vec![0.0; launches],
-            arrival: vec![f64::NAN; model.ways_of_tensors()],
-            landing: vec![f64::NAN; launches],
+            free: vec![Micros::ZERO; model.devices],
+            start: vec![Micros::ZERO; launches],
+            end: vec![Micros::ZERO; launches],
+            arrival: vec![UNSENT; model.tensor_routes()],
+            landing: vec![UNSENT; launches],
             moves: Vec::new(),
-            legs: Vec::new(),
-            value: 0.0,
+            hops: Vec::new(),
+            value: Micros::ZERO,
             reads: Vec::new(),
         }
     }
 
-    /// All of it.
+    /// Simulates a complete choice.
     pub(crate) fn of(model: &'a Model<'a>, choice: &Choice) -> Self {
         let mut simulator = Self::new(model);
         simulator.run(choice, &choice.order);
@@ -87,38 +90,39 @@ impl<'a> Simulator<'a> {
 
     pub(crate) fn mark(&self) -> Mark {
         let (lanes, free) = (self.lanes.clone(), self.free.clone());
-        Mark { lanes, free, moves: self.moves.len(), legs: self.legs.len(), value: self.value }
+        Mark { lanes, free, moves: self.moves.len(), hops: self.hops.len(), value: self.value }
     }
 
-    /// Forgets what has happened since.
+    /// Restores a checkpoint.
     pub(crate) fn rewind(&mut self, mark: &Mark) {
         for moved in self.moves.drain(mark.moves..) {
-            self.arrival[self.model.way_of_tensor(moved.tensor, moved.producer, moved.to)] = f64::NAN;
+            self.arrival[self.model.tensor_route(moved.tensor, moved.producer, moved.to)] = UNSENT;
         }
-        for leg in self.legs.drain(mark.legs..) {
-            self.landing[leg.launch] = f64::NAN;
+        for hop in self.hops.drain(mark.hops..) {
+            self.landing[hop.launch] = UNSENT;
         }
         self.lanes.clone_from(&mark.lanes);
         self.free.clone_from(&mark.free);
         self.value = mark.value;
     }
 
-    /// When a device is free, and a bus for good.
+    /// Returns the time from which on a device is idle.
     pub(crate) fn free(&self, device: usize) -> Micros {
         self.free[device]
     }
 
+    /// Returns the time from which on a bus is idle.
     pub(crate) fn bus_end(&self, bus: usize) -> Micros {
         self.lanes[bus].end()
     }
 
-    /// Does jobs one after the other; says when all that has run ends. Infinite where something is not possible.
+    /// Simulates jobs and returns the makespan so far; infinite if something is not possible.
     pub(crate) fn run(&mut self, choice: &Choice, jobs: &[Job]) -> Micros {
         for job in jobs {
             match *job {
                 Job::Fetch(launch) => {
                     let launch = launch as usize;
-                    self.fetch(launch, usize::from(choice.device[launch]), choice.way[launch]);
+                    self.fetch(launch, usize::from(choice.device[launch]), choice.route[launch]);
                 }
                 Job::Run(launch) => self.launch(choice, launch as usize),
             }
@@ -129,28 +133,29 @@ impl<'a> Simulator<'a> {
         self.value
     }
 
-    /// Sends a launch's parameters on their way.
-    fn fetch(&mut self, launch: usize, device: usize, way: Way) {
+    /// Starts the copy of a launch's parameters.
+    fn fetch(&mut self, launch: usize, device: usize, route: Route) {
         let Some(cold) = self.model.cold.as_ref().filter(|_| self.model.needs_parameters(launch, device)) else {
             return;
         };
-        if !self.landing[launch].is_nan() {
+        if !self.landing[launch].0.is_nan() {
             return;
         }
         let bytes = self.model.weight(launch);
-        self.landing[launch] = match way {
-            Way::Direct => return,
-            Way::Copy => self.leg(launch, cold.host, None, device, 0.0, bytes),
-            Way::Via(via) => {
+        self.landing[launch] = match route {
+            Route::Direct => return,
+            Route::Copy => self.hop(launch, cold.host, None, device, Micros::ZERO, bytes),
+            Route::Via(via) => {
                 let via = usize::from(via);
                 let is_there = cold.resident[self.model.launches[launch].task] == Some(via);
-                let landed = if is_there { 0.0 } else { self.leg(launch, cold.host, None, via, 0.0, bytes) };
-                self.leg(launch, via, Some(via), device, landed, bytes)
+                let landed =
+                    if is_there { Micros::ZERO } else { self.hop(launch, cold.host, None, via, Micros::ZERO, bytes) };
+                self.hop(launch, via, Some(via), device, landed, bytes)
             }
         };
     }
 
-    fn leg(
+    fn hop(
         &mut self,
         launch: usize,
         from: usize,
@@ -160,26 +165,26 @@ impl<'a> Simulator<'a> {
         bytes: Bytes,
     ) -> Micros {
         let (start, end) = self.carry(self.model.link(from, to), ready, bytes);
-        self.legs.push(Leg { launch, via, to, start, end });
+        self.hops.push(Hop { launch, via, to, start, end });
         end
     }
 
-    /// A launch, when all that it reads is there.
+    /// Runs a launch once its operands have arrived.
     fn launch(&mut self, choice: &Choice, launch: usize) {
         let model = self.model;
         let device = usize::from(choice.device[launch]);
-        let mut ready: Micros = 0.0;
+        let mut ready = Micros::ZERO;
         let needs = model.needs_parameters(launch, device);
-        let is_direct = needs && choice.way[launch] == Way::Direct;
+        let is_direct = needs && choice.route[launch] == Route::Direct;
         if needs && !is_direct {
-            self.fetch(launch, device, choice.way[launch]);
+            self.fetch(launch, device, choice.route[launch]);
             ready = self.landing[launch];
         }
         let mut reads = std::mem::take(&mut self.reads);
         reads.clear();
         for arc in model.predecessors(launch) {
             for &producer in &model.of_task[arc.task] {
-                if !model.meet(producer, launch) {
+                if !model.share_inputs(producer, launch) {
                     continue;
                 }
                 if usize::from(choice.device[producer]) == device {
@@ -189,7 +194,7 @@ impl<'a> Simulator<'a> {
                 }
             }
         }
-        // Of what has to come, first what is there first.
+        // Transfers are requested in the order in which operands are produced.
         reads.sort_by(|a, b| a.0.total_cmp(&b.0));
         for &(_, tensor, producer) in &reads {
             ready = ready.max(self.send(choice, tensor, producer, device));
@@ -210,8 +215,8 @@ impl<'a> Simulator<'a> {
         }
     }
 
-    /// A launch that reads its parameters in the host's memory has the bus while it runs; where it is shared, as much of it
-    /// as they take.
+    /// A launch that reads its parameters from the host's memory occupies the bus while it runs; on a shared bus, only
+    /// for the time that the bytes take.
     fn read_directly(&mut self, launch: usize, device: usize, ready: Micros) -> (Micros, Micros) {
         let time = self.model.direct_time(launch, device);
         let host = self.model.cold.as_ref().map_or(0, |cold| cold.host);
@@ -220,9 +225,9 @@ impl<'a> Simulator<'a> {
         let lane = &mut self.lanes[bus];
         if self.model.contention == Contention::Shared {
             let flow = (self.model.weight(launch) * link.slowness).min(time);
-            let flows = lane.gap(ready, flow);
-            lane.take(flows, flows + flow);
-            let start = ready.max(flows + flow - time);
+            let flow_start = lane.gap(ready, flow);
+            lane.take(flow_start, flow_start + flow);
+            let start = ready.max(flow_start + flow - time);
             return (start, start + time);
         }
         let start = lane.gap(ready, time);
@@ -230,38 +235,38 @@ impl<'a> Simulator<'a> {
         (start, start + time)
     }
 
-    /// Sends a tensor to a device, if it is not on its way; says when it is there.
+    /// Starts the transfer of a tensor to a device unless it is under way; returns its arrival time.
     fn send(&mut self, choice: &Choice, tensor: usize, producer: usize, to: usize) -> Micros {
-        let way = self.model.way_of_tensor(tensor, producer, to);
-        if !self.arrival[way].is_nan() {
-            return self.arrival[way];
+        let route = self.model.tensor_route(tensor, producer, to);
+        if !self.arrival[route].0.is_nan() {
+            return self.arrival[route];
         }
         let from = usize::from(choice.device[producer]);
         let bytes = self.model.moved(tensor, producer, to, &choice.device);
         let (start, end) = self.carry(self.model.link(from, to), self.end[producer], bytes);
-        self.arrival[way] = end;
+        self.arrival[route] = end;
         self.moves.push(Move { tensor, producer, from, to, start, end });
         end
     }
 
-    /// Sends a tensor to all who will read it.
+    /// Sends a tensor to all devices that will read it.
     fn send_ahead(&mut self, choice: &Choice, tensor: usize, producer: usize) {
         let model = self.model;
         let home = choice.device[producer];
         for task in &model.instance.tensors()[tensor].consumers {
             for &reader in &model.of_task[*task] {
-                if choice.device[reader] != home && model.meet(producer, reader) {
+                if choice.device[reader] != home && model.share_inputs(producer, reader) {
                     self.send(choice, tensor, producer, usize::from(choice.device[reader]));
                 }
             }
         }
     }
 
-    /// Start and end of a transfer that can start at a time.
+    /// Returns start and end of a transfer that can start at `ready`.
     fn carry(&mut self, link: Link, ready: Micros, bytes: Bytes) -> (Micros, Micros) {
         if link.slowness.is_infinite() {
-            self.value = f64::INFINITY;
-            return (ready, f64::INFINITY);
+            self.value = Micros::INFINITY;
+            return (ready, Micros::INFINITY);
         }
         let flow = bytes * link.slowness;
         let Some(bus) = link.bus else { return (ready, ready + flow + link.latency) };

@@ -1,24 +1,25 @@
-//! What has been looked at: of two ways to place the first layers, one that takes no more of anything makes the other
-//! superfluous, as long as what is to come sees no difference.
+//! Dominance memo: of two placements of the first layers, one with no larger load anywhere makes the other redundant if
+//! later layers cannot distinguish them.
 
 use rustc_hash::FxHashMap;
 
 use super::model::Model;
 use super::state::State;
 
-/// More machines have too many ways between them to compare.
+/// With more machines there are too many links to compare.
 const MOST_MACHINES: usize = 16;
-/// Layers whose machines what is to come depends on, over all depths.
+/// Limit on the total number of live layers over all depths.
 const MOST_ALIVE: usize = 4_000_000;
-/// Loads that are kept.
+/// Limit on stored loads.
 const MOST_KEPT: usize = 1 << 22;
-/// Ways to place the same layers that are compared.
+/// Limit on stored placements with the same key.
 const MOST_ALIKE: usize = 24;
 
 pub(super) struct Memo {
-    /// For each number of layers, those of them that layers to come read from, or share a machine with.
+    /// By depth: placed layers that later ones read from or share a machine with.
     alive: Vec<Vec<u32>>,
-    /// And the values that move once to each machine and that layers to come read: where they are already makes a difference.
+    /// By depth: values that move once to each machine and have later readers; the machines that have them are part of
+    /// the key.
     moved: Vec<Vec<u32>>,
     seen: FxHashMap<Vec<u32>, Vec<Vec<f64>>>,
     kept: usize,
@@ -59,13 +60,13 @@ impl Memo {
         self.kept = 0;
     }
 
-    /// Whether something that was here before makes this superfluous. If not, it is remembered: by the time that anything
-    /// else comes to the same depth, all that begins like this has been looked at.
-    pub(super) fn is_superfluous(&mut self, state: &State<'_>, counts_runs: bool) -> bool {
+    /// Returns true if an earlier placement dominates this one. If not, it is stored: when the search reaches this
+    /// depth again, all its completions have been explored.
+    pub(super) fn is_dominated(&mut self, state: &State<'_>, counts_runs: bool) -> bool {
         let Some(alive) = self.alive.get(state.placed()) else { return false };
         self.key.clear();
         self.key.push(state.placed() as u32);
-        // What a change of machine costs depends on the machine of the last layer.
+        // The cost of a change of machine depends on the last layer's machine.
         self.key.extend(counts_runs.then(|| state.on.last().copied()).flatten());
         self.key.extend(alive.iter().map(|layer| state.on[*layer as usize]));
         self.key.extend(self.moved[state.placed()].iter().map(|value| state.delivered_to(*value)));
@@ -94,7 +95,7 @@ impl Memo {
     }
 }
 
-/// For each value that moves once to each machine, the layer that makes it, and the last that reads it.
+/// Returns for each value that moves once to each machine the layer that produces it and its last reader.
 fn values(model: &Model) -> Vec<(usize, usize)> {
     let mut values = vec![(0, 0); model.shared];
     for (layer, reads) in model.reads.iter().enumerate() {

@@ -1,72 +1,72 @@
-//! What is placed, and on what: layers in the order in which they are placed, machines, and the ways between them.
+//! Model of the placement problem: layers in the order in which they are placed, machines, and the links between them.
 
 use crate::model::error::{Error, Finding};
 use crate::model::plan::Objective;
 use crate::model::problem::{Domains, EdgeNetwork, Problem};
 use crate::model::units::{Bytes, BytesPerMicro, Micros};
 
+use super::symmetry;
 use super::tree::Placed;
-use super::twins;
 
-/// Sums of bytes that are added up in another order may be larger by this factor.
+/// Tolerance for sums of bytes in a different order.
 const ROUNDED: f64 = 1.0 + 1e-12;
 
-/// A value that moves between a layer and one that is placed before it, unless both are on the same machine.
+/// A value shared by a layer and one placed before it; it moves unless both are on the same machine.
 #[derive(Clone, Copy)]
 pub(super) struct Read {
-    /// The layer that is placed before.
+    /// Layer that is placed first.
     pub(super) with: u32,
     pub(super) bytes: Bytes,
-    /// Whether the layer makes the value, and the one before it reads it: so it is where layers are not in order.
+    /// True if the later layer produces the value and the earlier one reads it, which occurs if layers are reordered.
     pub(super) backwards: bool,
-    /// The number of a value that several layers read and that moves once to each machine.
+    /// Index of a value that several layers read and that moves once to each machine.
     pub(super) shared: Option<u32>,
 }
 
-/// Layers and machines, numbered. A layer comes after those whose values it reads, as long as their order counts.
+/// Layers and machines, numbered. A layer comes after its producers unless layers are reordered.
 #[derive(Clone)]
 pub(super) struct Model {
     pub(super) machines: usize,
     /// The node of each layer.
     pub(super) nodes: Vec<usize>,
-    /// By layer and machine; infinite where it may not run.
+    /// By layer and machine; infinite if it may not run there.
     time: Vec<Micros>,
     pub(super) reads: Vec<Vec<Read>>,
-    /// The later layers that have a value in common with a layer.
+    /// Later layers that share a value with a layer.
     pub(super) readers: Vec<Vec<u32>>,
-    /// How many values move once to each machine.
+    /// Number of values that move once to each machine.
     pub(super) shared: usize,
-    /// By pair of machines: zero without a link; and the latency.
+    /// By pair of machines: zero without a link.
     bandwidth: Vec<BytesPerMicro>,
     latency: Vec<Micros>,
-    /// How often the machine may change from a layer to the next.
+    /// Maximum number of changes of machine along the order.
     pub(super) splits: usize,
-    /// How many runs of layers each machine may have.
+    /// Maximum number of runs of layers on each machine.
     pub(super) threads: Vec<usize>,
-    /// The first of the layers that share a machine with a layer.
+    /// First layer of the group that shares a machine with a layer.
     pub(super) leader: Vec<u32>,
-    /// What each layer takes from memory, and what each machine has; empty where memory does not count.
+    /// Bytes that each layer holds, and capacities of machines; empty if memory is unlimited.
     pub(super) held: Vec<Bytes>,
     pub(super) capacity: Vec<Bytes>,
-    /// The machine before this one that differs in nothing.
-    pub(super) twin: Vec<Option<usize>>,
-    /// What each machine does in a microsecond, in a unit in which no layer is less work than `left` says.
+    /// Previous machine that is identical to this one.
+    pub(super) identical_before: Vec<Option<usize>>,
+    /// Work per microsecond of each machine, in a unit in which no layer has less work than `left` assumes.
     pub(super) speed: Vec<f64>,
-    /// The work of this layer and all behind it, at the least; one entry more than there are layers.
+    /// Minimum work of this layer and all later ones; has one more entry than there are layers.
     pub(super) left: Vec<f64>,
 }
 
 impl Model {
-    /// The machines of the problem's view, whose form has been checked. Each edge moves its own bytes.
+    /// Builds the model of the problem's edge network, whose form has been checked. Each edge moves its own bytes.
     pub(super) fn of_view(problem: &Problem, view: &EdgeNetwork, splits: Option<u32>) -> Result<Self, Error> {
         let machines = view.rate.len();
         let pin = |node: usize| view.pin.as_ref().and_then(|pins| pins[node]);
         let time = |node: usize, machine: usize| {
             let here = pin(node).is_none_or(|pin| pin == machine);
-            if here { view.flops[node] / view.rate[machine] } else { f64::INFINITY }
+            if here { Micros(view.flops[node] / view.rate[machine]) } else { Micros::INFINITY }
         };
         let mut model = Self::empty(problem, machines, time)?;
-        model.bandwidth = pairs(machines, |from, to| view.bandwidth[from][to].unwrap_or(f64::INFINITY));
+        model.bandwidth = pairs(machines, |from, to| view.bandwidth[from][to].unwrap_or(BytesPerMicro::INFINITY));
         model.splits = splits.or(view.splits).map_or(usize::MAX, |splits| splits as usize);
         if let Some(threads) = &view.threads {
             model.threads = threads.iter().map(|count| *count as usize).collect();
@@ -80,7 +80,7 @@ impl Model {
         Ok(model)
     }
 
-    /// The problem's own devices, with their times; a tensor moves once to each that reads it.
+    /// Builds the model of the problem's own devices; a tensor moves once to each device that reads it.
     pub(super) fn of_devices(problem: &Problem) -> Result<Self, Error> {
         let machines = problem.devices.len();
         let domains = Domains::new(problem, Objective::Latency);
@@ -89,18 +89,18 @@ impl Model {
         }
         let time = |node: usize, machine: usize| {
             let time = problem.nodes[node].time.get(&1).and_then(|times| times[machine]);
-            time.filter(|_| domains.allowed[node].contains(&machine)).unwrap_or(f64::INFINITY)
+            time.filter(|_| domains.allowed[node].contains(&machine)).unwrap_or(Micros::INFINITY)
         };
         let mut model = Self::empty(problem, machines, time)?;
-        model.bandwidth = pairs(machines, |from, to| problem.bandwidth[from][to].unwrap_or(f64::INFINITY));
+        model.bandwidth = pairs(machines, |from, to| problem.bandwidth[from][to].unwrap_or(BytesPerMicro::INFINITY));
         model.latency = pairs(machines, |from, to| {
-            problem.link_latency.as_ref().and_then(|latency| latency[from][to]).unwrap_or(0.0)
+            problem.link_latency.as_ref().and_then(|latency| latency[from][to]).unwrap_or_default()
         });
         let results = problem.output_bytes();
         let held_by = |node: &usize| problem.nodes[*node].weight + problem.nodes[*node].input + results[*node];
         model.held = model.nodes.iter().map(held_by).collect();
         model.capacity =
-            problem.devices.iter().map(|device| device.memory.unwrap_or(f64::INFINITY) * ROUNDED).collect();
+            problem.devices.iter().map(|device| device.memory.unwrap_or(Bytes::INFINITY) * ROUNDED).collect();
         let layer_of = model.layers_of_nodes();
         for tensor in problem.all_tensors() {
             let shared = (tensor.to.len() > 1).then_some(model.shared as u32);
@@ -113,7 +113,7 @@ impl Model {
         Ok(model)
     }
 
-    /// Layers without anything that they read, on machines without ways.
+    /// Returns layers without operands, on machines without links.
     fn empty(problem: &Problem, machines: usize, time: impl Fn(usize, usize) -> Micros) -> Result<Self, Error> {
         let nodes = problem.topological_order().map_err(|finding| Error::Problem(vec![finding]))?;
         let layers = nodes.len();
@@ -124,13 +124,13 @@ impl Model {
             readers: vec![Vec::new(); layers],
             shared: 0,
             bandwidth: Vec::new(),
-            latency: vec![0.0; machines * machines],
+            latency: vec![Micros::ZERO; machines * machines],
             splits: usize::MAX,
             threads: vec![usize::MAX; machines],
             leader: (0..layers as u32).collect(),
             held: Vec::new(),
             capacity: Vec::new(),
-            twin: Vec::new(),
+            identical_before: Vec::new(),
             speed: Vec::new(),
             left: Vec::new(),
             nodes,
@@ -143,7 +143,7 @@ impl Model {
         layer_of
     }
 
-    /// Layers that share a machine follow the first of them, and may only be where all of them may.
+    /// Restricts co-located layers to the machines that all of them may run on, and sets their leader.
     fn gather(&mut self, problem: &Problem, layer_of: &[usize]) -> Result<(), Error> {
         if problem.colocate.is_none() {
             return Ok(());
@@ -153,7 +153,7 @@ impl Model {
             for machine in 0..self.machines {
                 let everywhere = group.iter().all(|node| self.time(layer_of[*node], machine).is_finite());
                 for node in group.iter().filter(|_| !everywhere) {
-                    self.time[layer_of[*node] * self.machines + machine] = f64::INFINITY;
+                    self.time[layer_of[*node] * self.machines + machine] = Micros::INFINITY;
                 }
             }
             if (0..self.machines).all(|machine| self.time(first, machine).is_infinite()) {
@@ -166,8 +166,8 @@ impl Model {
         Ok(())
     }
 
-    /// What follows from the rest. Where machines have no rate, their speed is what they do of what all of
-    /// them can run.
+    /// Computes derived tables. Without rates, the speed of a machine is the reciprocal of its time for the layers that
+    /// run on all machines.
     fn finish(&mut self, rate: Option<&[f64]>) {
         for layer in 0..self.layers() {
             for read in &self.reads[layer] {
@@ -181,27 +181,29 @@ impl Model {
         let common: Vec<usize> = (0..self.layers()).filter(anywhere).collect();
         let of_common = |machine: usize| {
             let sum: Micros = common.iter().map(|layer| self.time(*layer, machine)).sum();
-            if sum > 0.0 { 1.0 / sum } else { 1.0 }
+            if sum > Micros::ZERO { 1.0 / sum.0 } else { 1.0 }
         };
         self.speed = rate.map_or_else(|| (0..self.machines).map(of_common).collect(), <[f64]>::to_vec);
         let mut left = vec![0.0; self.layers() + 1];
         for layer in (0..self.layers()).rev() {
-            let work = |machine: usize| self.time(layer, machine) * self.speed[machine];
+            let work = |machine: usize| self.time(layer, machine).0 * self.speed[machine];
             let least = (0..self.machines).map(work).fold(f64::INFINITY, f64::min);
             left[layer] = left[layer + 1] + if least.is_finite() { least } else { 0.0 };
         }
         self.left = left;
-        self.twin = twins::twins(self);
+        self.identical_before = symmetry::identical_before(self);
     }
 
-    /// The same with links that are so many times as fast; what is not linked stays so.
+    /// Returns the model with the bandwidth of all links multiplied by `factor`.
     pub(super) fn with_links(&self, factor: f64) -> Self {
-        let faster = |bandwidth: &f64| if *bandwidth == 0.0 { 0.0 } else { bandwidth * factor };
+        let faster = |bandwidth: &BytesPerMicro| {
+            if *bandwidth == BytesPerMicro::ZERO { *bandwidth } else { *bandwidth * factor }
+        };
         Self { bandwidth: self.bandwidth.iter().map(faster).collect(), ..self.clone() }
     }
 
-    /// The same with the longest layers first, which leaves the short ones to fill what is left. None where order counts, or
-    /// values move once for several readers.
+    /// Returns the model with the longest layers first, so that short ones fill the remaining time. `None` if order
+    /// matters, or values move once for several readers.
     pub(super) fn longest_first(&self) -> Option<Self> {
         if self.counts_runs(self.splits) || self.shared > 0 {
             return None;
@@ -235,7 +237,7 @@ impl Model {
         Some(model)
     }
 
-    /// A placement of a model with the same layers in another order.
+    /// Converts a placement of a model with the same layers in another order.
     pub(super) fn placed_as_in(&self, other: &Self, placed: &Placed) -> Placed {
         let mut machine = vec![0; self.layers()];
         other.nodes.iter().zip(&placed.on).for_each(|(node, on)| machine[*node] = *on);
@@ -250,30 +252,34 @@ impl Model {
         self.time[layer * self.machines + machine]
     }
 
-    /// Infinite where there is no link.
+    /// Returns the duration of a transfer; infinite without a link.
     pub(super) fn move_time(&self, bytes: Bytes, from: usize, to: usize) -> Micros {
         let pair = from * self.machines + to;
-        if self.bandwidth[pair] == 0.0 { f64::INFINITY } else { bytes / self.bandwidth[pair] + self.latency[pair] }
+        if self.bandwidth[pair] == BytesPerMicro::ZERO {
+            return Micros::INFINITY;
+        }
+        bytes / self.bandwidth[pair] + self.latency[pair]
     }
 
-    /// A way's bandwidth and latency.
-    pub(super) fn way(&self, from: usize, to: usize) -> (BytesPerMicro, Micros) {
+    /// Returns bandwidth and latency of a link.
+    pub(super) fn link(&self, from: usize, to: usize) -> (BytesPerMicro, Micros) {
         let pair = from * self.machines + to;
         (self.bandwidth[pair], self.latency[pair])
     }
 
-    /// The pairs of different machines.
-    pub(super) fn ways(&self) -> impl Iterator<Item = (usize, usize)> {
+    /// Returns the ordered pairs of different machines.
+    pub(super) fn links(&self) -> impl Iterator<Item = (usize, usize)> {
         let machines = self.machines;
         (0..machines * machines).map(move |pair| (pair / machines, pair % machines)).filter(|(from, to)| from != to)
     }
 
-    /// Whether where a layer may go depends on the one before it: so many split points or the threads are limited.
+    /// Returns true if the machines allowed for a layer depend on the previous one: split points or threads are
+    /// limited.
     pub(super) fn counts_runs(&self, splits: usize) -> bool {
         splits.saturating_add(1) < self.layers() || self.threads.iter().any(|count| *count < self.layers())
     }
 }
 
-fn pairs(machines: usize, of: impl Fn(usize, usize) -> f64) -> Vec<f64> {
+fn pairs<T>(machines: usize, of: impl Fn(usize, usize) -> T) -> Vec<T> {
     (0..machines * machines).map(|pair| of(pair / machines, pair % machines)).collect()
 }

@@ -1,22 +1,22 @@
-//! The first layers on their machines, and what that takes; the last one can be taken back.
+//! Partial placement: the first layers on their machines, and the resulting loads; the last layer can be undone.
 
 use super::model::Model;
-use crate::model::units::Micros;
+use crate::model::units::{Bytes, Micros};
 
 pub(super) struct State<'a> {
     model: &'a Model,
-    /// The machine of each layer that is placed.
+    /// Machine of each placed layer.
     pub(super) on: Vec<u32>,
-    /// What each machine takes, then each way between two, then what each machine holds.
+    /// Microseconds of each machine, then of each link, then bytes on each machine.
     pub(super) loads: Vec<f64>,
-    /// How many runs of layers each machine has.
+    /// Number of runs of layers on each machine.
     pub(super) runs: Vec<u32>,
     pub(super) splits: usize,
-    /// For each value that moves once, how many of its readers are on each machine.
+    /// By shared value and machine: number of its readers placed there.
     delivered: Vec<u32>,
-    /// What the slowest takes, after each layer.
+    /// Largest load after each layer.
     slowest: Vec<Micros>,
-    /// Loads as they were before, and how many of them there were before each layer.
+    /// Undo log of loads, and its length before each layer.
     saved: Vec<(u32, f64)>,
     marks: Vec<usize>,
 }
@@ -41,30 +41,30 @@ impl<'a> State<'a> {
         self.on.len()
     }
 
-    /// What the slowest machine or way takes so far; infinite where something cannot be.
+    /// Returns the largest load so far; infinite if the placement is infeasible.
     pub(super) fn value(&self) -> Micros {
-        self.slowest.last().copied().unwrap_or(0.0)
+        self.slowest.last().copied().unwrap_or_default()
     }
 
-    /// The machine of the last layer.
+    /// Returns the machine of the last layer.
     pub(super) fn current(&self) -> Option<usize> {
         self.on.last().map(|machine| *machine as usize)
     }
 
     pub(super) fn work(&self, machine: usize) -> Micros {
-        self.loads[machine]
+        Micros(self.loads[machine])
     }
 
-    /// What a way takes so far.
+    /// Returns the load of a link.
     pub(super) fn link(&self, from: usize, to: usize) -> Micros {
-        self.loads[self.link_place(from, to)]
+        Micros(self.loads[self.link_place(from, to)])
     }
 
     pub(super) fn is_delivered(&self, value: u32, machine: usize) -> bool {
         self.delivered[value as usize * self.model.machines + machine] > 0
     }
 
-    /// The machines that a value has moved to, as bits; there are few machines.
+    /// Returns the machines that a value has moved to as a bit mask; the memo limits the number of machines.
     pub(super) fn delivered_to(&self, value: u32) -> u32 {
         (0..self.model.machines).filter(|machine| self.is_delivered(value, *machine)).map(|machine| 1 << machine).sum()
     }
@@ -84,7 +84,7 @@ impl<'a> State<'a> {
         let model = self.model;
         let layer = self.placed();
         self.marks.push(self.saved.len());
-        let mut slowest = self.value().max(self.add(machine, model.time(layer, machine)));
+        let mut slowest = self.value().max(Micros(self.add(machine, model.time(layer, machine).0)));
         for read in &model.reads[layer] {
             let other = self.on[read.with as usize] as usize;
             if other == machine || !self.is_first(read.shared, machine) {
@@ -93,12 +93,12 @@ impl<'a> State<'a> {
             let (from, to) = if read.backwards { (machine, other) } else { (other, machine) };
             let takes = model.move_time(read.bytes, from, to);
             let place = self.link_place(from, to);
-            slowest = slowest.max(self.add(place, takes));
+            slowest = slowest.max(Micros(self.add(place, takes.0)));
         }
         if let Some(held) = model.held.get(layer) {
-            let held = self.add(model.machines * (model.machines + 1) + machine, *held);
-            if held > model.capacity[machine] {
-                slowest = f64::INFINITY;
+            let held = self.add(model.machines * (model.machines + 1) + machine, held.0);
+            if Bytes(held) > model.capacity[machine] {
+                slowest = Micros::INFINITY;
             }
         }
         if self.current() != Some(machine) {
@@ -109,7 +109,7 @@ impl<'a> State<'a> {
         self.slowest.push(slowest);
     }
 
-    /// Counts a reader; whether it is the first of its value on a machine.
+    /// Counts a reader; returns true if it is the first of its value on a machine.
     fn is_first(&mut self, shared: Option<u32>, machine: usize) -> bool {
         let Some(value) = shared else { return true };
         let count = &mut self.delivered[value as usize * self.model.machines + machine];
@@ -117,7 +117,7 @@ impl<'a> State<'a> {
         *count == 1
     }
 
-    /// Takes the last layer back.
+    /// Undoes the last layer.
     pub(super) fn undo(&mut self) {
         let (Some(machine), Some(mark)) = (self.on.pop(), self.marks.pop()) else { return };
         let machine = machine as usize;

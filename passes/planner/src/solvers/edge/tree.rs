@@ -1,4 +1,4 @@
-//! The tree of placements: a layer is placed at each step, on each machine that may lead to something better.
+//! Search tree of placements: each level places one layer, on each machine that may improve on the incumbent.
 
 use std::time::Instant;
 
@@ -10,9 +10,9 @@ use crate::model::budget::Budget;
 use crate::model::plan::Limit;
 use crate::model::units::Micros;
 
-/// Nodes of the tree between two looks at the clock.
+/// Search nodes between checks of the deadline.
 const STEPS: u64 = 1024;
-/// A period that is smaller by less than this share is no better.
+/// Relative improvement that counts as better.
 const BETTER: f64 = 1.0 - 1e-9;
 
 /// A placement by layers, and its period.
@@ -22,7 +22,7 @@ pub(super) struct Placed {
     pub(super) period: Micros,
 }
 
-/// Search nodes that were looked at, and the budget for them.
+/// Number of explored search nodes, and their budget.
 pub(super) struct Effort {
     pub(super) explored: u64,
     budget: Budget,
@@ -33,7 +33,7 @@ impl Effort {
         Self { explored: 0, budget: Budget::new(limit, Instant::now(), by_default) }
     }
 
-    /// One of so many equal parts of what is left: the number of nodes and the time at which it is spent.
+    /// Returns one of `parts` equal parts of the remaining budget, as absolute limits of nodes and time.
     pub(super) fn part(&self, parts: u32) -> Budget {
         let left = self.budget.iterations.saturating_sub(self.explored);
         let iterations = self.explored + if left > 0 { (left / u64::from(parts)).max(1) } else { 0 };
@@ -48,20 +48,21 @@ impl Effort {
 /// Reason for the end of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// Something better was found, and more was not asked for.
+    /// A better placement was found, and one was enough.
     Found,
-    /// Nothing else is better.
+    /// No better placement exists.
     Exhausted,
+    /// The budget was spent.
     Stopped,
 }
 
 /// Goal of a search.
 #[derive(Clone, Copy)]
 pub(super) struct Goal {
-    /// Only smaller periods.
+    /// Exclusive upper limit on the period.
     pub(super) below: Micros,
     pub(super) splits: usize,
-    /// True if the first such is enough.
+    /// True if the first such placement is enough.
     pub(super) any: bool,
     pub(super) until: Budget,
 }
@@ -75,10 +76,10 @@ pub(super) struct Tree<'a> {
     moving: Vec<Micros>,
 }
 
-/// The machines that are still to be tried for a layer, the next one last.
+/// Machines not yet tried for a layer, the next one last.
 struct Choices {
     machines: Vec<u32>,
-    /// True if there never was but one: that is no node of the tree.
+    /// True if there is no alternative; such nodes are not counted.
     forced: bool,
 }
 
@@ -88,7 +89,7 @@ impl<'a> Tree<'a> {
         Self { model, state, memo, rooms: Vec::new(), moving: Vec::new() }
     }
 
-    /// Looks for placements that are better than the goal, depth first; tells of each that is better than the last.
+    /// Searches depth first for placements below the goal and passes each improvement to `found`.
     pub(super) fn search(&mut self, mut goal: Goal, effort: &mut Effort, mut found: impl FnMut(Placed)) -> End {
         let layers = self.model.layers();
         self.state = State::new(self.model);
@@ -132,12 +133,12 @@ impl<'a> Tree<'a> {
     fn may_be_better(&mut self, goal: &Goal, counts_runs: bool) -> bool {
         let (model, state, below) = (self.model, &self.state, goal.below);
         state.value() < below
-            && bounds::has_room(model, state, below, goal.splits, &mut self.rooms)
-            && bounds::can_meet(model, state, below, &mut self.moving)
-            && !self.memo.is_superfluous(state, counts_runs)
+            && bounds::work_fits(model, state, below, goal.splits, &mut self.rooms)
+            && bounds::readers_fit(model, state, below, &mut self.moving)
+            && !self.memo.is_dominated(state, counts_runs)
     }
 
-    /// Where the next layer may go: first of all where the last one is, then to machines that have little to do.
+    /// Returns the machines for the next layer: the last layer's machine first, then by increasing load.
     fn choices(&self, splits: usize) -> Choices {
         let (model, state) = (self.model, &self.state);
         let layer = state.placed();
@@ -146,8 +147,9 @@ impl<'a> Tree<'a> {
         let may_be = |machine: usize| {
             let runs = state.runs[machine] as usize;
             let enters = current.is_none() || (state.splits < splits && runs < model.threads[machine]);
-            // Of machines that differ in nothing and have nothing to do, one will do.
-            let is_first = runs > 0 || model.twin[machine].is_none_or(|twin| state.runs[twin] > 0);
+            // Of identical idle machines, only the first is tried.
+            let is_first = runs > 0
+                || model.identical_before[machine].is_none_or(|identical_before| state.runs[identical_before] > 0);
             model.time(layer, machine).is_finite()
                 && (leader == layer || state.on[leader] as usize == machine)
                 && (current == Some(machine) || (enters && is_first))
@@ -156,7 +158,7 @@ impl<'a> Tree<'a> {
         let key = |machine: &u32| {
             let machine = *machine as usize;
             let stays = current == Some(machine);
-            (if stays { -1.0 } else { state.work(machine) + model.time(layer, machine) }, machine)
+            (if stays { Micros(-1.0) } else { state.work(machine) + model.time(layer, machine) }, machine)
         };
         machines.sort_by(|one, other| {
             let ((one, first), (other, second)) = (key(one), key(other));
@@ -166,7 +168,7 @@ impl<'a> Tree<'a> {
     }
 }
 
-/// Period that a placement has to be below to be better than one that is known.
+/// Returns the exclusive upper limit for placements that improve on a period.
 pub(super) fn better_than(period: Micros) -> Micros {
     period * BETTER
 }

@@ -1,36 +1,36 @@
-//! Bounds that hold before the search: how much time lies before and after each task, wherever it runs.
+//! Bounds computed before the search: minimum time before and after each task, by device.
 
 use super::graph::Graph;
 use super::multipliers::Multiplier;
 use super::set::Set;
 use crate::model::units::Micros;
 
-/// Sums of shared work are rounded; a bound gives up this share of itself so as never to be above the truth.
+/// Relative tolerance that is subtracted from bounds, as sums of shared work are rounded.
 const ROUNDING: f64 = 1e-9;
-/// How often narrower domains are looked at again.
+/// Maximum number of passes that narrow domains.
 const ROUNDS: usize = 4;
-/// How many tasks after the first undone one a multiplier should know about.
+/// Number of tasks after the first unfinished one that a multiplier should cover.
 const AHEAD: usize = 16;
 
-/// What is known about schedules that end by a cutoff.
+/// Bounds on schedules that end by a cutoff.
 #[derive(Clone, Debug)]
 pub(crate) struct Bounds {
-    /// The graph's times, infinite where no schedule within the cutoff has the task.
+    /// Task times; infinite if no schedule within the cutoff runs the task on the device.
     pub(crate) time_us: Vec<Micros>,
-    /// By task and device: no start before.
+    /// Head: lower bound on the start, by task and device.
     pub(crate) head_us: Vec<Micros>,
-    /// By task and device: no less time between the task's end and the end of all.
+    /// Tail: lower bound on the time from the task's end to the makespan, by task and device.
     pub(crate) tail_us: Vec<Micros>,
-    /// By task, over its devices.
+    /// By task: minimum over its devices.
     pub(crate) least_tail_us: Vec<Micros>,
-    /// Tasks by least tail, longest first.
+    /// Tasks by decreasing least tail.
     pub(crate) by_tail: Vec<usize>,
     pub(crate) multipliers: Vec<Multiplier>,
-    /// By multiplier and place in `by_tail`: the most that the tasks from there on can add.
+    /// By multiplier and position in `by_tail`: upper bound on what the tasks from there on can add.
     potential_us: Vec<Vec<Micros>>,
-    /// By first undone task: the multipliers to look at.
+    /// By first unfinished task: indices of the relevant multipliers.
     near: Vec<Vec<usize>>,
-    /// No schedule ends before this; infinite if none ends by the cutoff.
+    /// Lower bound on the makespan; infinite if no schedule ends by the cutoff.
     pub(crate) value: Micros,
 }
 
@@ -40,10 +40,10 @@ impl Bounds {
         let mut time_us = graph.time_us.clone();
         for (at, time) in time_us.iter_mut().enumerate() {
             if graph.need[at / devices] > graph.capacity[at % devices] {
-                *time = f64::INFINITY;
+                *time = Micros::INFINITY;
             }
         }
-        let mut value: Micros = 0.0;
+        let mut value = Micros::ZERO;
         let after = descendants::<WORDS>(graph);
         let before = descendants::<WORDS>(reversed);
         let mut round = 0;
@@ -57,12 +57,12 @@ impl Bounds {
             value = value.max(tails.load).max(heads.load);
             let mut narrower = false;
             for task in 0..graph.tasks {
-                let mut least = f64::INFINITY;
+                let mut least = Micros::INFINITY;
                 for at in task * devices..(task + 1) * devices {
                     let through = head_us[at] + time_us[at] + tails.tail_us[at];
                     least = least.min(through);
                     if through > cutoff && time_us[at].is_finite() {
-                        time_us[at] = f64::INFINITY;
+                        time_us[at] = Micros::INFINITY;
                         narrower = true;
                     }
                 }
@@ -79,8 +79,9 @@ impl Bounds {
         Self { time_us, head_us, tail_us, least_tail_us, by_tail, multipliers, potential_us, near, value }
     }
 
-    /// The most that the load of the undone tasks proves, or the first that proves more than the cutoff. `free` has when
-    /// each device is free, earliest first, `starts_us` the earliest starts of undone tasks as far as they are known.
+    /// Returns the best load bound of the unfinished tasks, or the first that exceeds the cutoff. `free` has the times
+    /// at which devices are free, ascending; `starts_us` has the earliest starts of unfinished tasks as far as
+    /// computed.
     pub(crate) fn load<const WORDS: usize>(
         &self,
         done: &Set<WORDS>,
@@ -92,7 +93,7 @@ impl Bounds {
     ) -> Micros {
         for &index in &self.near[first] {
             let (multiplier, potential) = (&self.multipliers[index], &self.potential_us[index]);
-            // Devices that are free too late to help with the most urgent tasks join when time gets to them.
+            // Devices that become free later are added once the accumulated work reaches that time.
             let mut joined = 1;
             let mut share = multiplier.share[free[0].1];
             let mut work = share * free[0].0;
@@ -131,12 +132,12 @@ struct Tails {
     tail_us: Vec<Micros>,
     least_tail_us: Vec<Micros>,
     by_tail: Vec<usize>,
-    /// What the load of all tasks proves.
+    /// Load bound of all tasks.
     load: Micros,
 }
 
 impl Tails {
-    /// From the last task to the first: the longest path through the best devices, or the load of all that follows.
+    /// Processes tasks in reverse order: the longest path over the best devices, or the load of all descendants.
     fn new<const WORDS: usize>(
         graph: &Graph,
         time_us: &[Micros],
@@ -146,7 +147,7 @@ impl Tails {
         let (tasks, devices) = (graph.tasks, graph.devices);
         let near = near(multipliers, tasks);
         let mut tail_us = graph.delivery_us.clone();
-        let mut least_tail_us = vec![0.0; tasks];
+        let mut least_tail_us = vec![Micros::ZERO; tasks];
         let mut by_tail: Vec<usize> = Vec::with_capacity(tasks);
         for task in (0..tasks).rev() {
             let chosen = near[task].iter().map(|index| &multipliers[*index]);
@@ -159,12 +160,12 @@ impl Tails {
                         let at = arc.task * devices + to;
                         delays[to] + time_us[at] + tail_us[at]
                     };
-                    tail = tail.max((0..devices).map(after).fold(f64::INFINITY, f64::min));
+                    tail = tail.max((0..devices).map(after).fold(Micros::INFINITY, Micros::min));
                 }
                 tail_us[task * devices + device] = tail;
             }
             let here = (0..devices).map(|device| task * devices + device).filter(|at| time_us[*at].is_finite());
-            least_tail_us[task] = here.map(|at| tail_us[at]).fold(f64::INFINITY, f64::min);
+            least_tail_us[task] = here.map(|at| tail_us[at]).fold(Micros::INFINITY, Micros::min);
             let place = by_tail.partition_point(|other| least_tail_us[*other] >= least_tail_us[task]);
             by_tail.insert(place, task);
         }
@@ -173,16 +174,16 @@ impl Tails {
     }
 }
 
-/// The most that the load of some tasks proves about the time from when the first of them may start.
+/// Returns the largest load bound of some tasks on the time after the first of them may start.
 fn heaviest<'a>(
     multipliers: impl Iterator<Item = &'a Multiplier>,
     by_tail: &[usize],
     least_tail_us: &[Micros],
     among: impl Fn(usize) -> bool,
 ) -> Micros {
-    let mut most: Micros = 0.0;
+    let mut most = Micros::ZERO;
     for multiplier in multipliers {
-        let mut work = 0.0;
+        let mut work = Micros::ZERO;
         for &task in by_tail.iter().filter(|task| among(**task)) {
             work += multiplier.work_us[task];
             most = most.max((work + least_tail_us[task]) * (1.0 - ROUNDING));
@@ -191,7 +192,7 @@ fn heaviest<'a>(
     most
 }
 
-/// For each task, the multipliers that were chosen for what comes next.
+/// Returns for each task the multipliers whose windows overlap the tasks that follow.
 fn near(multipliers: &[Multiplier], tasks: usize) -> Vec<Vec<usize>> {
     let relevant = |window: &std::ops::Range<usize>, task: usize| window.start < task + AHEAD && window.end > task;
     let chosen =
@@ -200,8 +201,8 @@ fn near(multipliers: &[Multiplier], tasks: usize) -> Vec<Vec<usize>> {
 }
 
 fn potential(multiplier: &Multiplier, tails: &Tails) -> Vec<Micros> {
-    let mut potential = vec![0.0; tails.by_tail.len()];
-    let mut after: Micros = 0.0;
+    let mut potential = vec![Micros::ZERO; tails.by_tail.len()];
+    let mut after = Micros::ZERO;
     for (place, &task) in tails.by_tail.iter().enumerate().rev() {
         after = multiplier.work_us[task] + after.max(tails.least_tail_us[task]);
         potential[place] = after;
@@ -220,13 +221,13 @@ fn descendants<const WORDS: usize>(graph: &Graph) -> Vec<Set<WORDS>> {
     descendants
 }
 
-/// The longest path through the best devices: what holds for a graph of any size.
+/// Returns the longest path over the best devices: a bound for graphs of any size.
 pub(crate) fn longest_path(graph: &Graph) -> Micros {
     let none: Vec<Set<0>> = Vec::new();
     let tails = Tails::new(graph, &graph.time_us, &[], &none);
     let through = |at: usize| graph.release_us[at] + graph.time_us[at] + tails.tail_us[at];
     let devices = graph.devices;
     (0..graph.tasks)
-        .map(|task| (task * devices..(task + 1) * devices).map(through).fold(f64::INFINITY, f64::min))
-        .fold(0.0, f64::max)
+        .map(|task| (task * devices..(task + 1) * devices).map(through).fold(Micros::INFINITY, Micros::min))
+        .fold(Micros::ZERO, Micros::max)
 }

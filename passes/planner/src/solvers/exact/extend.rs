@@ -1,38 +1,38 @@
-//! One more task on a partial schedule, and what follows from it for all that is undone.
+//! Appends a task to a partial schedule and propagates the consequences to all unfinished tasks.
 //!
-//! Schedules grow in the order of starts, so nothing starts before the latest start so far. Every undone task gets an
-//! earliest start on each device, from the devices' loads, from what is done, and from the earliest ends of undone
-//! predecessors; a device that the cutoff, the memory or a mate excludes is infinite. These starts are the state: no
-//! more is known about the past, and no less is needed for the future.
+//! Schedules grow in the order of starts, so nothing starts before the latest start so far. Every unfinished task has
+//! an earliest start on each device, from the devices' free times, from finished predecessors, and from the earliest
+//! ends of unfinished ones; it is infinite if the cutoff, memory or co-location excludes the device. These starts are
+//! the state: the future depends on nothing else.
 
 use super::context::Context;
 use super::layer::{Layer, State};
 use super::set::Set;
-use crate::model::units::Micros;
+use crate::model::units::{Bytes, Micros};
 
-/// Works on the extensions of one state after the other; its memory is used again.
+/// Computes the extensions of states one by one; its buffers are reused.
 pub(crate) struct Extender<'a, const WORDS: usize> {
     context: &'a Context<'a, WORDS>,
     header: usize,
     counts_memory: bool,
     free_us: Vec<Micros>,
-    held: Vec<f64>,
-    /// Earliest starts of undone tasks in the state, by task and device.
+    held: Vec<Bytes>,
+    /// Earliest starts of unfinished tasks in the state, by task and device.
     start_us: Vec<Micros>,
-    /// The same in the state before, where it had figures for the task.
+    /// The same in the parent state, for tasks of its front.
     earlier_us: Vec<Micros>,
     earlier_front: Set<WORDS>,
-    /// The first task that has no earliest starts.
+    /// First task without earliest starts.
     horizon: usize,
-    /// The ends that follow from the earliest starts.
+    /// Ends that correspond to the earliest starts.
     end_us: Vec<Micros>,
-    /// For the extension at hand.
+    /// Values after the current extension.
     child_us: Vec<Micros>,
     child_end_us: Vec<Micros>,
-    /// By device: when the first of the undone tasks could start there.
+    /// By device: earliest start of any unfinished task there.
     soonest_us: Vec<Micros>,
     child_free_us: Vec<Micros>,
-    child_held: Vec<f64>,
+    child_held: Vec<Bytes>,
     sorted_free: Vec<(Micros, usize)>,
     figures: Vec<f64>,
     order: Vec<u8>,
@@ -41,13 +41,13 @@ pub(crate) struct Extender<'a, const WORDS: usize> {
 impl<'a, const WORDS: usize> Extender<'a, WORDS> {
     pub(crate) fn new(context: &'a Context<'a, WORDS>) -> Self {
         let (tasks, devices) = (context.graph.tasks, context.graph.devices);
-        let table = || vec![0.0; tasks * devices];
+        let table = || vec![Micros::ZERO; tasks * devices];
         Self {
             context,
             header: context.header(),
             counts_memory: context.counts_memory(),
-            free_us: vec![0.0; devices],
-            held: vec![0.0; devices],
+            free_us: vec![Micros::ZERO; devices],
+            held: vec![Bytes::ZERO; devices],
             start_us: table(),
             earlier_us: table(),
             earlier_front: Set::EMPTY,
@@ -55,16 +55,17 @@ impl<'a, const WORDS: usize> Extender<'a, WORDS> {
             end_us: table(),
             child_us: table(),
             child_end_us: table(),
-            soonest_us: vec![0.0; devices],
-            child_free_us: vec![0.0; devices],
-            child_held: vec![0.0; devices],
+            soonest_us: vec![Micros::ZERO; devices],
+            child_free_us: vec![Micros::ZERO; devices],
+            child_held: vec![Bytes::ZERO; devices],
             sorted_free: Vec::with_capacity(devices),
             figures: Vec::new(),
             order: vec![0; if context.classes.is_empty() { 0 } else { devices }],
         }
     }
 
-    /// Adds every extension of a state that the cutoff allows to the next layer; says how many were tried.
+    /// Adds every extension of a state that the cutoff allows to the next layer; returns the number of extensions
+    /// tried.
     pub(crate) fn extend(
         &mut self,
         place: usize,
@@ -82,41 +83,41 @@ impl<'a, const WORDS: usize> Extender<'a, WORDS> {
                 let at = task * devices + device;
                 let start = self.start_us[at];
                 let end = start + bounds.time_us[at];
-                if end + bounds.tail_us[at] > cutoff || self.comes_too_late(state, task, device) {
+                if end + bounds.tail_us[at] > cutoff || self.violates_start_order(state, task, device) {
                     continue;
                 }
                 self.add(place as u32, state, (task, device), (start, end), next);
                 tried += 1;
             }
         }
-        // Looking at a state is work too, and a search that only does that has to end.
+        // Loading a state counts as work too, so that a search without extensions terminates.
         tried.max(1)
     }
 
-    /// Whether the task could have started before the one that was started last, without being in its way: then that
-    /// order of starts is looked at elsewhere, and is better.
-    fn comes_too_late(&self, state: &State<WORDS>, task: usize, device: usize) -> bool {
+    /// Returns true if the task could have started before the last one without delaying it: then that order of starts
+    /// is explored from another state and dominates.
+    fn violates_start_order(&self, state: &State<WORDS>, task: usize, device: usize) -> bool {
         let at = task * self.context.graph.devices + device;
         device != usize::from(state.device)
             && self.earlier_front.contains(task)
             && self.earlier_us[at] < state.begun
-            && self.context.bounds.time_us[at] > 0.0
+            && self.context.bounds.time_us[at] > Micros::ZERO
             && !self.context.masks.successors[usize::from(state.task)].contains(task)
-            && !self.context.masks.mates[usize::from(state.task)].contains(task)
+            && !self.context.masks.colocated[usize::from(state.task)].contains(task)
     }
 
-    /// Reads a state's figures, and works out the earliest starts that it does not keep.
+    /// Loads a state's figures and computes the earliest starts that it does not store.
     fn load(&mut self, place: usize, layer: &Layer<WORDS>, before: &Layer<WORDS>) {
         let devices = self.context.graph.devices;
         let state = &layer.states[place];
         let figures = layer.figures(place);
-        self.free_us.copy_from_slice(&figures[..devices]);
+        read(&mut self.free_us, &figures[..devices], Micros);
         if self.counts_memory {
-            self.held.copy_from_slice(&figures[devices..2 * devices]);
+            read(&mut self.held, &figures[devices..2 * devices], Bytes);
         }
         let rows = state.front.iter().zip(figures[self.header..].chunks(devices));
         for (task, row) in rows {
-            self.start_us[task * devices..(task + 1) * devices].copy_from_slice(row);
+            read(&mut self.start_us[task * devices..(task + 1) * devices], row, Micros);
         }
         self.earlier_front = Set::EMPTY;
         if let Some(parent) = before.states.get(state.parent as usize) {
@@ -126,7 +127,7 @@ impl<'a, const WORDS: usize> Extender<'a, WORDS> {
             for (task, row) in rows {
                 for device in 0..devices {
                     let from = order.map_or(device, |order| usize::from(order[device]));
-                    self.earlier_us[task * devices + device] = row[from];
+                    self.earlier_us[task * devices + device] = Micros(row[from]);
                 }
             }
         }
@@ -156,14 +157,14 @@ impl<'a, const WORDS: usize> Extender<'a, WORDS> {
         }
     }
 
-    /// Makes starts infinite where the loaded state cannot have the task.
+    /// Sets starts to infinity where the loaded state excludes the task.
     fn exclude(&mut self, task: usize) {
         let Context { graph, bounds, cutoff, .. } = *self.context;
         for device in 0..graph.devices {
             let at = task * graph.devices + device;
             let full = self.counts_memory && self.held[device] + graph.need[task] > graph.capacity[device];
             if full || self.start_us[at] + bounds.time_us[at] + bounds.tail_us[at] > cutoff {
-                self.start_us[at] = f64::INFINITY;
+                self.start_us[at] = Micros::INFINITY;
             }
         }
     }
@@ -181,7 +182,7 @@ impl<'a, const WORDS: usize> Extender<'a, WORDS> {
         let devices = graph.devices;
         let mut done = state.done;
         done.insert(task);
-        let mut front = state.front.union(&masks.successors[task]).union(&masks.mates[task]).without(&done);
+        let mut front = state.front.union(&masks.successors[task]).union(&masks.colocated[task]).without(&done);
         front.remove(task);
         let reach = state.reach.max(end + graph.delivery_us[task * devices + device]);
         for (child, free) in self.child_free_us.iter_mut().zip(&self.free_us) {
@@ -229,19 +230,19 @@ impl<'a, const WORDS: usize> Extender<'a, WORDS> {
         next.add(child, &self.figures, &self.order);
     }
 
-    /// Earliest starts after the extension, up to a horizon; the longest path through them and the horizon, or nothing if
-    /// a task has no device left.
+    /// Computes earliest starts after the extension, up to a horizon. Returns the longest path through them and the
+    /// horizon, or `None` if a task has no device left.
     fn propagate(&mut self, undone: &Set<WORDS>, task: usize, device: usize, end: Micros) -> Option<(Micros, usize)> {
         let Context { graph, masks, bounds, cutoff, .. } = *self.context;
         let devices = graph.devices;
-        let mut longest: Micros = 0.0;
+        let mut longest = Micros::ZERO;
         let mut moved = Set::<WORDS>::EMPTY;
         moved.insert(task);
         self.soonest_us.fill(cutoff);
-        let mut first_end = f64::INFINITY;
-        // Tasks that the extension makes neighbours of what is done have figures, wherever they are.
+        let mut first_end = Micros::INFINITY;
+        // Successors and co-located tasks of the extension have figures even beyond the horizon.
         let horizon =
-            self.horizon.max(masks.successors[task].union(&masks.mates[task]).last().map_or(0, |last| last + 1));
+            self.horizon.max(masks.successors[task].union(&masks.colocated[task]).last().map_or(0, |last| last + 1));
         for other in undone.iter().take_while(|other| *other < horizon) {
             let row = other * devices..(other + 1) * devices;
             let starts = &mut self.child_us[row.clone()];
@@ -252,19 +253,19 @@ impl<'a, const WORDS: usize> Extender<'a, WORDS> {
                 changed |= known[place] < self.child_free_us[place];
             }
             if self.counts_memory {
-                // Behind the horizon, nothing has been excluded yet.
+                // Beyond the horizon, nothing has been excluded yet.
                 let filled = if other < self.horizon { device..device + 1 } else { 0..devices };
                 for place in filled {
                     if self.child_held[place] + graph.need[other] > graph.capacity[place] {
                         changed |= starts[place].is_finite();
-                        starts[place] = f64::INFINITY;
+                        starts[place] = Micros::INFINITY;
                     }
                 }
             }
-            if masks.mates[task].contains(other) {
+            if masks.colocated[task].contains(other) {
                 changed = true;
                 let elsewhere = starts.iter_mut().enumerate().filter(|(place, _)| *place != device);
-                elsewhere.for_each(|(_, start)| *start = f64::INFINITY);
+                elsewhere.for_each(|(_, start)| *start = Micros::INFINITY);
             }
             if masks.predecessors[other].meets(&moved) {
                 changed = true;
@@ -284,17 +285,17 @@ impl<'a, const WORDS: usize> Extender<'a, WORDS> {
                 moved.insert(other);
                 let ends = &mut self.child_end_us[row.clone()];
                 let (times, tails) = (&bounds.time_us[row.clone()], &bounds.tail_us[row]);
-                let mut least = f64::INFINITY;
+                let mut least = Micros::INFINITY;
                 for place in 0..devices {
                     let end = starts[place] + times[place];
                     let through = end + tails[place];
                     if through > cutoff {
-                        starts[place] = f64::INFINITY;
-                        ends[place] = f64::INFINITY;
+                        starts[place] = Micros::INFINITY;
+                        ends[place] = Micros::INFINITY;
                     } else {
                         ends[place] = end;
-                        first_end = f64::min(first_end, end);
-                        least = f64::min(least, through);
+                        first_end = Micros::min(first_end, end);
+                        least = Micros::min(least, through);
                     }
                 }
                 if least > cutoff {
@@ -302,23 +303,23 @@ impl<'a, const WORDS: usize> Extender<'a, WORDS> {
                 }
                 longest = longest.max(least);
             } else {
-                first_end = self.end_us[row].iter().copied().fold(first_end, f64::min);
+                first_end = self.end_us[row].iter().copied().fold(first_end, Micros::min);
             }
             for (soonest, start) in self.soonest_us.iter_mut().zip(&*starts) {
                 *soonest = soonest.min(*start);
             }
         }
-        // A device is not used before something can start on it. What is behind the horizon waits for something before.
-        let behind = if undone.last() >= Some(horizon) { first_end } else { f64::INFINITY };
+        // A device is idle until something can start on it. Tasks beyond the horizon wait for an earlier one.
+        let behind = if undone.last() >= Some(horizon) { first_end } else { Micros::INFINITY };
         for (free, soonest) in self.child_free_us.iter_mut().zip(&self.soonest_us) {
             *free = free.max(soonest.min(behind));
         }
         Some((longest, horizon))
     }
 
-    /// Writes the figures of the extension, with equal devices in a canonical order; returns the sum of the times, and
-    /// where the device has come.
-    fn write_figures(&mut self, front: &Set<WORDS>, device: usize) -> (f64, usize) {
+    /// Writes the figures of the extension, with equal devices in canonical order; returns the sum of the times, and
+    /// the new index of the device.
+    fn write_figures(&mut self, front: &Set<WORDS>, device: usize) -> (Micros, usize) {
         let (devices, cutoff) = (self.context.graph.devices, self.context.cutoff);
         let mut place = device;
         if !self.order.is_empty() {
@@ -336,35 +337,40 @@ impl<'a, const WORDS: usize> Extender<'a, WORDS> {
         }
         let old = |new: usize| self.order.get(new).map_or(new, |old| usize::from(*old));
         self.figures.clear();
-        let mut sum = 0.0;
+        let mut sum = Micros::ZERO;
         for new in 0..devices {
             let free = self.child_free_us[old(new)];
             sum += free;
-            self.figures.push(free);
+            self.figures.push(free.0);
         }
         if self.counts_memory {
-            self.figures.extend((0..devices).map(|new| self.child_held[old(new)]));
+            self.figures.extend((0..devices).map(|new| self.child_held[old(new)].0));
         }
         for task in front.iter() {
             for new in 0..devices {
                 let start = self.child_us[task * devices + old(new)];
                 sum += start.min(cutoff);
-                self.figures.push(start);
+                self.figures.push(start.0);
             }
         }
         (sum, place)
     }
 }
 
-/// Moves a task behind the earliest end of an undone predecessor, wherever that runs.
+/// Copies figures of a state into a table with units.
+fn read<T>(row: &mut [T], figures: &[f64], unit: impl Fn(f64) -> T) {
+    row.iter_mut().zip(figures).for_each(|(cell, figure)| *cell = unit(*figure));
+}
+
+/// Delays a task until the earliest end of an unfinished predecessor, over all of its devices.
 fn wait(starts: &mut [Micros], ends: &[Micros], delays: &[Micros]) {
     let devices = ends.len();
     let starts = &mut starts[..devices];
     let delays = &delays[..devices * devices];
     for device in 0..devices {
-        let mut least = f64::INFINITY;
+        let mut least = Micros::INFINITY;
         for from in 0..devices {
-            least = f64::min(least, ends[from] + delays[from * devices + device]);
+            least = Micros::min(least, ends[from] + delays[from * devices + device]);
         }
         starts[device] = starts[device].max(least);
     }

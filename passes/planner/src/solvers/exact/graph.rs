@@ -1,20 +1,21 @@
-//! The scheduling problem as the search sees it: tasks in topological order, times and delays in flat arrays.
+//! Representation of the scheduling problem for the search: tasks in topological order, times and delays in flat
+//! arrays.
 
 use crate::model::instance::Instance;
 use crate::model::problem::MemoryModel;
 use crate::model::units::{Bytes, Micros};
 
-/// What every task takes from its device's memory.
+/// Estimate of a task's memory use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Footprint {
-    /// What a device surely holds for the task, under the instance's model: no plan that fits is lost.
+    /// Lower bound under the instance's memory model: excludes no plan that fits.
     Least,
-    /// What it holds at most, under either model: every plan that is found fits.
+    /// Upper bound under either model: every plan found fits.
     Most,
 }
 
 impl Footprint {
-    /// What a task takes.
+    /// Returns the estimate for a task.
     pub(crate) fn of(self, instance: &Instance, task: usize) -> Bytes {
         match (self, instance.memory_model()) {
             (_, MemoryModel::Static) => instance.static_bytes(task, 1),
@@ -30,11 +31,11 @@ impl Footprint {
     }
 }
 
-/// A neighbour, and which matrix of delays lies between.
+/// Neighbor of a task, and the matrix of delays between them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arc {
     pub(crate) task: usize,
-    /// Where the matrix of delays by pair of devices begins.
+    /// Offset of the matrix of delays by pair of devices.
     pub(crate) delays: usize,
 }
 
@@ -42,26 +43,26 @@ pub(crate) struct Arc {
 pub(crate) struct Graph {
     pub(crate) tasks: usize,
     pub(crate) devices: usize,
-    /// By task and device; infinite where the task cannot run.
+    /// By task and device; infinite if the task cannot run there.
     pub(crate) time_us: Vec<Micros>,
-    /// By task and device: no start before.
+    /// Release time by task and device: lower limit of the start.
     pub(crate) release_us: Vec<Micros>,
-    /// By task and device: what has to pass after the task's end.
+    /// Delivery time by task and device: time that has to pass after the task's end.
     pub(crate) delivery_us: Vec<Micros>,
-    /// Each neighbour once.
+    /// Each neighbor occurs once.
     pub(crate) predecessors: Vec<Vec<Arc>>,
     pub(crate) successors: Vec<Vec<Arc>>,
     pub(crate) delay_us: Vec<Micros>,
     pub(crate) need: Vec<Bytes>,
-    /// Infinite where everything fits.
+    /// Infinite if everything fits.
     pub(crate) capacity: Vec<Bytes>,
-    /// Tasks that share a device, where there are several.
+    /// Groups of two or more co-located tasks.
     pub(crate) groups: Vec<Vec<usize>>,
 }
 
 impl Graph {
-    /// The graph of some of an instance's tasks, given in topological order, and what is between them: task `i` of the
-    /// graph is `tasks[i]` of the instance.
+    /// Builds the graph of some of an instance's tasks, given in topological order: task `i` of the graph is `tasks[i]`
+    /// of the instance.
     pub(crate) fn new(instance: &Instance, tasks: &[usize], footprint: Footprint) -> Self {
         let devices = instance.devices();
         let mut position = vec![None; instance.tasks()];
@@ -74,9 +75,9 @@ impl Graph {
         let mut graph = Self {
             tasks: tasks.len(),
             devices,
-            time_us: table(&|task, device| instance.time(task, device).unwrap_or(f64::INFINITY)),
-            release_us: vec![0.0; tasks.len() * devices],
-            delivery_us: vec![0.0; tasks.len() * devices],
+            time_us: table(&|task, device| instance.time(task, device).unwrap_or(Micros::INFINITY)),
+            release_us: vec![Micros::ZERO; tasks.len() * devices],
+            delivery_us: vec![Micros::ZERO; tasks.len() * devices],
             predecessors: vec![Vec::new(); tasks.len()],
             successors: vec![Vec::new(); tasks.len()],
             delay_us: Vec::new(),
@@ -103,7 +104,7 @@ impl Graph {
         graph
     }
 
-    /// Puts delays between two tasks; several tensors between the same two arrive when the last one does.
+    /// Adds delays between two tasks; for several tensors between the same two, the maximum counts.
     pub(crate) fn join(&mut self, from: usize, to: usize, delays: &[Micros]) {
         if let Some(arc) = self.successors[from].iter().find(|arc| arc.task == to) {
             for (known, delay) in self.delay_us[arc.delays..].iter_mut().zip(delays) {
@@ -117,24 +118,24 @@ impl Graph {
         self.predecessors[to].push(Arc { task: from, ..arc });
     }
 
-    /// Lets devices hold so much.
+    /// Sets the capacities of devices.
     pub(crate) fn limit(&mut self, capacity: Vec<Bytes>) {
         self.capacity = capacity;
         self.forget_slack_memory();
     }
 
-    /// A device that holds all that may run there has no limit.
+    /// Sets the capacity to infinity if everything that may run on a device fits.
     fn forget_slack_memory(&mut self) {
         for device in 0..self.devices {
             let here = |task: &usize| self.time_us[task * self.devices + device].is_finite();
             let most: Bytes = (0..self.tasks).filter(here).map(|task| self.need[task]).sum();
             if most <= self.capacity[device] {
-                self.capacity[device] = f64::INFINITY;
+                self.capacity[device] = Bytes::INFINITY;
             }
         }
     }
 
-    /// The same problem with time running backwards: task `i` is `tasks - 1 - i`, and a plan read from its end is a plan.
+    /// Returns the time-reversed problem: task `i` becomes `tasks - 1 - i`, and a reversed schedule is a schedule.
     pub(crate) fn reversed(&self) -> Self {
         let (tasks, devices) = (self.tasks, self.devices);
         let mirror = |table: &[Micros]| table.chunks(devices).rev().flatten().copied().collect::<Vec<_>>();
@@ -161,7 +162,7 @@ impl Graph {
         reversed
     }
 
-    /// The same problem with the tasks in another topological order.
+    /// Returns the same problem with the tasks in another topological order.
     pub(crate) fn reordered(&self, order: &[usize]) -> Self {
         let devices = self.devices;
         let mut place_of = vec![0; self.tasks];
@@ -200,22 +201,21 @@ impl Graph {
         reordered
     }
 
-    /// The delays of an arc, by pair of devices.
+    /// Returns the delays of an arc, by pair of devices.
     pub(crate) fn delays(&self, arc: &Arc) -> &[Micros] {
         &self.delay_us[arc.delays..arc.delays + self.devices * self.devices]
     }
 
-    /// What is inside, as numbers: two graphs without release and delivery times and with the same key are the same.
+    /// Returns a key that identifies graphs without release and delivery times: equal keys mean equal graphs.
     pub(crate) fn key(&self) -> Vec<u64> {
         let mut key = vec![self.tasks as u64];
-        for table in [&self.time_us, &self.need, &self.capacity] {
-            key.extend(table.iter().map(|figure| figure.to_bits()));
-        }
+        key.extend(self.time_us.iter().map(|time| time.0.to_bits()));
+        key.extend(self.need.iter().chain(&self.capacity).map(|bytes| bytes.0.to_bits()));
         for arcs in &self.successors {
             key.push(arcs.len() as u64);
             for arc in arcs {
                 key.push(arc.task as u64);
-                key.extend(self.delays(arc).iter().map(|delay| delay.to_bits()));
+                key.extend(self.delays(arc).iter().map(|delay| delay.0.to_bits()));
             }
         }
         for group in &self.groups {
@@ -225,22 +225,22 @@ impl Graph {
         key
     }
 
-    /// Whether every schedule that starts as early as it can ends at a whole number.
+    /// Returns true if all times are integers, so that every left-shifted schedule ends at an integer.
     pub(crate) fn is_whole(&self) -> bool {
         let tables = [&self.time_us, &self.release_us, &self.delivery_us, &self.delay_us];
-        tables.into_iter().flatten().all(|figure| figure.is_infinite() || (figure.fract() == 0.0 && *figure < 1e12))
+        tables.into_iter().flatten().all(|time| time.is_infinite() || (time.0.fract() == 0.0 && time.0 < 1e12))
     }
 
-    /// The earliest starts when tasks are placed so and every device runs its tasks in this order, which is topological;
-    /// and when the last delivery is over.
+    /// Returns the earliest starts of tasks on given devices, each of which runs its tasks in the order of `sequence`,
+    /// which is topological; and the makespan including deliveries.
     pub(crate) fn starts(&self, sequence: &[(usize, usize)]) -> (Vec<Micros>, Micros) {
         let devices = self.devices;
         let mut device_of = vec![0; self.tasks];
-        let mut start = vec![0.0; self.tasks];
-        let mut free = vec![0.0; devices];
-        let mut value: Micros = 0.0;
+        let mut start = vec![Micros::ZERO; self.tasks];
+        let mut free = vec![Micros::ZERO; devices];
+        let mut value = Micros::ZERO;
         for &(task, device) in sequence {
-            let mut earliest = f64::max(free[device], self.release_us[task * devices + device]);
+            let mut earliest = Micros::max(free[device], self.release_us[task * devices + device]);
             for arc in &self.predecessors[task] {
                 let from = device_of[arc.task];
                 let end = start[arc.task] + self.time_us[arc.task * devices + from];

@@ -1,33 +1,33 @@
-//! Partial schedules of the same number of tasks: kept only while none of them is at least as good in every respect.
+//! Layer of partial schedules with the same number of tasks; dominated ones are removed.
 
 use rustc_hash::FxHashMap;
 
 use super::set::Set;
 use crate::model::units::Micros;
 
-/// A partial schedule, as far as its future depends on it. What the numbers in its figures are, the sweep knows: smaller
-/// ones are never worse.
+/// Partial schedule, reduced to what its future depends on. Its figures are times and bytes; smaller ones are never
+/// worse.
 #[derive(Clone, Debug)]
 pub(crate) struct State<const WORDS: usize> {
     pub(crate) done: Set<WORDS>,
-    /// Undone tasks that have figures of their own.
+    /// Unfinished tasks with figures of their own.
     pub(crate) front: Set<WORDS>,
-    /// Its place in the layer before.
+    /// Index in the previous layer.
     pub(crate) parent: u32,
-    /// The task that was started last, and where.
+    /// Task that was started last, and its device.
     pub(crate) task: u16,
     pub(crate) device: u8,
-    /// When that was.
+    /// Start of that task.
     pub(crate) begun: Micros,
-    /// When the last delivery of what is done is over.
+    /// End of the last delivery of finished tasks.
     pub(crate) reach: Micros,
-    /// No completion ends before this.
+    /// Lower bound on all completions.
     pub(crate) bound: Micros,
-    /// The sum of the figures that are times: a state that is at least as good as another has no larger one.
-    pub(crate) sum: f64,
+    /// Sum of the figures that are times: a dominating state has no larger sum.
+    pub(crate) sum: Micros,
 }
 
-/// What a layer knows of a state: where its figures are, and whether no other is at least as good.
+/// Location of a state's figures, and whether the state is not dominated.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     figures: usize,
@@ -41,12 +41,12 @@ pub(crate) struct Layer<const WORDS: usize> {
     /// By state.
     entries: Vec<Entry>,
     figures: Vec<f64>,
-    /// For each state the order of its devices in terms of its parent's; empty where no two devices are equal.
+    /// By state: permutation of the devices relative to its parent; empty if no two devices are equal.
     orders: Vec<u8>,
-    /// Living states by what is done.
+    /// Non-dominated states by set of finished tasks.
     rivals: FxHashMap<Set<WORDS>, Vec<u32>>,
     living: usize,
-    /// Number of others that a state is compared with at most.
+    /// Maximum number of states that a new state is compared with.
     most_rivals: usize,
 }
 
@@ -76,7 +76,7 @@ impl<const WORDS: usize> Layer<WORDS> {
         self.living
     }
 
-    /// Adds a state unless another is at least as good; those that it is at least as good as die.
+    /// Adds a state unless it is dominated; removes the states that it dominates.
     pub(crate) fn add(&mut self, state: State<WORDS>, figures: &[f64], order: &[u8]) {
         let rivals = self.rivals.entry(state.done).or_default();
         let mut index = rivals.len().saturating_sub(self.most_rivals);
@@ -105,18 +105,18 @@ impl<const WORDS: usize> Layer<WORDS> {
         self.states.push(state);
     }
 
-    /// Buries the dead, and keeps the most promising states if there are more than `width`. Returns the least bound of
-    /// what was given up, infinite if nothing was.
+    /// Removes dominated states, and keeps the best ones if there are more than `width`. Returns the least bound of the
+    /// dropped states, infinite if none was dropped.
     pub(crate) fn thin(&mut self, width: usize, devices: usize) -> Micros {
         let mut kept: Vec<usize> = (0..self.states.len()).filter(|index| self.entries[*index].alive).collect();
-        let mut given_up = f64::INFINITY;
+        let mut dropped = Micros::INFINITY;
         if kept.len() > width {
             let rank = |index: &usize| (self.states[*index].bound, self.states[*index].sum);
             kept.sort_by(|a, b| {
                 let (a_rank, b_rank) = (rank(a), rank(b));
                 a_rank.0.total_cmp(&b_rank.0).then(a_rank.1.total_cmp(&b_rank.1)).then(a.cmp(b))
             });
-            given_up = kept[width..].iter().map(|index| self.states[*index].bound).fold(given_up, f64::min);
+            dropped = kept[width..].iter().map(|index| self.states[*index].bound).fold(dropped, Micros::min);
             kept.truncate(width);
             kept.sort_unstable();
         }
@@ -133,10 +133,10 @@ impl<const WORDS: usize> Layer<WORDS> {
             self.states.push(state);
         }
         self.living = self.states.len();
-        given_up
+        dropped
     }
 
-    /// What it takes to find the way back later.
+    /// Returns the data for backtracking.
     pub(crate) fn trace(&self) -> Trace {
         let step = |state: &State<WORDS>| Step { parent: state.parent, task: state.task, device: state.device };
         Trace { steps: self.states.iter().map(step).collect(), orders: self.orders.clone() }
@@ -147,11 +147,11 @@ impl<const WORDS: usize> Layer<WORDS> {
 pub(crate) struct Step {
     pub(crate) parent: u32,
     pub(crate) task: u16,
-    /// In terms of the state's own order of devices.
+    /// Index in the state's own permutation of devices.
     pub(crate) device: u8,
 }
 
-/// A layer without what only its successors need.
+/// Backtracking data of a layer.
 #[derive(Debug)]
 pub(crate) struct Trace {
     pub(crate) steps: Vec<Step>,

@@ -1,4 +1,4 @@
-//! Sweeps of growing width, in both directions of time, until nothing is left to look at.
+//! Sweeps of growing width, in both directions of time, until the optimum is proven or the budget is spent.
 
 use super::bounds::Bounds;
 use super::context::Context;
@@ -12,57 +12,59 @@ use crate::solvers::incumbent::SharedIncumbent;
 
 const FIRST_WIDTH: usize = 10;
 const GROWTH: usize = 10;
-/// Up to this width both directions are tried, then the one that proves more.
+/// Up to this width both directions are tried; then the one with the better bound continues.
 const TRIAL_WIDTH: usize = 100;
-/// The widest sweep, and what it may take of the machine's memory.
+/// Maximum width of a sweep, and its limit of memory.
 const MOST_WIDTH: usize = 300_000;
 const MOST_BYTES: usize = 1 << 29;
-/// Two values this close, as a share, are the same.
+/// Relative tolerance of equal values.
 pub(crate) const SAME: f64 = 1e-9;
+/// Cutoff that every finite schedule meets.
+pub(crate) const UNLIMITED: Micros = Micros(f64::MAX);
 
-/// The best schedule found, and what is proven.
+/// Best schedule found, and proven bounds.
 #[derive(Clone, Debug)]
 pub(crate) struct Found {
-    /// Tasks and their devices in an order in which all run as early as they can.
+    /// Tasks and their devices in an order that yields the schedule if each task starts as early as possible.
     pub(crate) sequence: Option<Vec<(usize, usize)>>,
     /// Infinite if nothing was found.
     pub(crate) value: Micros,
-    /// No schedule ends before this; infinite if there is none.
+    /// Lower bound on the makespan; infinite if there is no schedule.
     pub(crate) bound: Micros,
-    /// Bound that is known without a search.
+    /// Lower bound before the search.
     pub(crate) relaxation: Micros,
     /// Number of extensions that were tried.
     pub(crate) extensions: u64,
 }
 
 impl Found {
-    /// No schedule, but a bound.
+    /// Returns a result without a schedule.
     pub(crate) fn nothing(bound: Micros) -> Self {
-        Self { sequence: None, value: f64::INFINITY, bound, relaxation: bound, extensions: 0 }
+        Self { sequence: None, value: Micros::INFINITY, bound, relaxation: bound, extensions: 0 }
     }
 }
 
 /// Goal of a search.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Goal<'a> {
-    /// The best that ends by this time: later ends are of no use.
+    /// The best schedule that ends by this time.
     By(Micros),
     /// The best schedule, if it is better than the shared incumbent.
     Beat(&'a SharedIncumbent),
 }
 
 impl Goal<'_> {
-    /// No schedule that ends later is of use.
+    /// Returns the upper limit on useful makespans.
     fn cutoff(self) -> Micros {
         match self {
-            Self::By(time) => (time * (1.0 + SAME)).min(f64::MAX),
-            Self::Beat(_) => f64::MAX,
+            Self::By(time) => (time * (1.0 + SAME)).min(UNLIMITED),
+            Self::Beat(_) => UNLIMITED,
         }
     }
 
-    fn in_hand(self) -> Micros {
+    fn incumbent_value(self) -> Micros {
         match self {
-            Self::By(_) => f64::INFINITY,
+            Self::By(_) => Micros::INFINITY,
             Self::Beat(incumbent) => incumbent.value(),
         }
     }
@@ -72,7 +74,7 @@ struct Direction<const WORDS: usize> {
     graph: Graph,
     masks: Masks<WORDS>,
     backwards: bool,
-    /// Bound of its last sweep, whether that found a better schedule, and its effort.
+    /// Bound of its last sweep, whether it found a better schedule, and its effort.
     proven: Micros,
     improved: bool,
     extensions: u64,
@@ -81,10 +83,10 @@ struct Direction<const WORDS: usize> {
 impl<const WORDS: usize> Direction<WORDS> {
     fn new(graph: Graph, backwards: bool) -> Self {
         let masks = Masks::new(&graph);
-        Self { graph, masks, backwards, proven: 0.0, improved: false, extensions: 0 }
+        Self { graph, masks, backwards, proven: Micros::ZERO, improved: false, extensions: 0 }
     }
 
-    /// True if this is the direction to go on with.
+    /// Returns true if this direction is the better one to continue with.
     fn is_ahead_of(&self, other: &Self) -> bool {
         if self.proven != other.proven {
             return self.proven > other.proven;
@@ -93,7 +95,7 @@ impl<const WORDS: usize> Direction<WORDS> {
     }
 }
 
-/// As many states as fit: two layers of figures, and for each task a step back.
+/// Returns the number of states that fit: two layers of figures, and a step for backtracking per task.
 fn most_width(graph: &Graph) -> usize {
     let (tasks, devices) = (graph.tasks, graph.devices);
     let figures = size_of::<f64>() * devices * (2 + tasks.min(48));
@@ -101,7 +103,7 @@ fn most_width(graph: &Graph) -> usize {
     (MOST_BYTES / bytes).clamp(FIRST_WIDTH, MOST_WIDTH)
 }
 
-/// Looks for the schedule that ends first.
+/// Minimizes the makespan.
 pub(crate) fn search<const WORDS: usize>(
     graph: &Graph,
     goal: Goal<'_>,
@@ -113,7 +115,7 @@ pub(crate) fn search<const WORDS: usize>(
     let whole = graph.is_whole();
     let mut directions =
         [Direction::<WORDS>::new(graph.clone(), false), Direction::<WORDS>::new(graph.reversed(), true)];
-    let mut found = Found::nothing(0.0);
+    let mut found = Found::nothing(Micros::ZERO);
     let mut width = FIRST_WIDTH;
     let most_width = most_width(graph);
     let mut chosen = None;
@@ -123,17 +125,17 @@ pub(crate) fn search<const WORDS: usize>(
                 continue;
             }
             let (this, other) = (&directions[index], &directions[1 - index]);
-            let best = found.value.min(goal.in_hand());
-            // What ends later is of no use.
+            let best = found.value.min(goal.incumbent_value());
+            // Makespans above this are useless.
             let needed = goal.cutoff().min(below(best, whole));
-            // Narrow sweeps find other schedules, and often better ones, if they only have their own to beat.
+            // Narrow sweeps use only their own cutoff: they then find other schedules, and often better ones.
             let own = goal.cutoff().min(below(found.value, whole));
             let cutoff = if width <= TRIAL_WIDTH { own } else { needed };
             let bounds = Bounds::new::<WORDS>(&this.graph, &other.graph, cutoff);
-            // Without a schedule in hand, what a cutoff excludes is not known to be all.
+            // Without an incumbent, an empty set of schedules below the cutoff proves only the cutoff.
             let limit = if bounds.value > needed { beyond(needed, best) } else { bounds.value };
             found.bound = found.bound.max(limit.min(best));
-            if found.relaxation == 0.0 {
+            if found.relaxation == Micros::ZERO {
                 found.relaxation = found.bound;
             }
             if bounds.value > needed {
@@ -148,13 +150,13 @@ pub(crate) fn search<const WORDS: usize>(
                 pruning: effort.pruning,
             };
             let outcome = sweep(&context, width, &mut effort);
-            let unseen = if whole { (outcome.bound - 1e-6).ceil() } else { outcome.bound };
+            let dropped_bound = if whole { next_whole(outcome.bound) } else { outcome.bound };
             let backwards = this.backwards;
             let direction = &mut directions[index];
             (direction.proven, direction.improved, direction.extensions) =
-                (unseen, outcome.sequence.is_some(), outcome.extensions);
+                (dropped_bound, outcome.sequence.is_some(), outcome.extensions);
             if let Some(sequence) = outcome.sequence {
-                let sequence = if backwards { turned(graph, &sequence) } else { sequence };
+                let sequence = if backwards { reversed_sequence(graph, &sequence) } else { sequence };
                 let (_, value) = graph.starts(&sequence);
                 if value < found.value {
                     found.value = value;
@@ -163,10 +165,10 @@ pub(crate) fn search<const WORDS: usize>(
                 }
             }
             let best = best.min(found.value);
-            let limit = if unseen.is_infinite() { beyond(cutoff, best) } else { unseen };
+            let limit = if dropped_bound.is_infinite() { beyond(cutoff, best) } else { dropped_bound };
             found.bound = found.bound.max(limit.min(best));
             observer.bound(found.bound, "exact");
-            if !outcome.finished || unseen > goal.cutoff().min(below(best, whole)) {
+            if !outcome.finished || dropped_bound > goal.cutoff().min(below(best, whole)) {
                 break 'widths;
             }
         }
@@ -179,17 +181,23 @@ pub(crate) fn search<const WORDS: usize>(
     found
 }
 
-/// Schedules that end by this time are better.
+/// Returns the least integer that is not below a time, up to rounding.
+fn next_whole(time: Micros) -> Micros {
+    Micros((time.0 - 1e-6).ceil())
+}
+
+/// Returns the cutoff for schedules that improve on a value.
 fn below(value: Micros, whole: bool) -> Micros {
-    if whole { (value - 1e-6).ceil() - 1.0 } else { value * (1.0 - SAME) }
+    if whole { next_whole(value) - Micros(1.0) } else { value * (1.0 - SAME) }
 }
 
-/// Bound that is proven when no schedule ends by the cutoff: that it is passed, or that the one in hand is best.
+/// Returns the bound that is proven if no schedule ends by the cutoff: infinite with an incumbent or without a cutoff,
+/// else the cutoff.
 fn beyond(cutoff: Micros, value: Micros) -> Micros {
-    if cutoff >= f64::MAX || value.is_finite() { f64::INFINITY } else { cutoff }
+    if cutoff >= UNLIMITED || value.is_finite() { Micros::INFINITY } else { cutoff }
 }
 
-/// A sequence of the reversed graph as one of the graph.
-fn turned(graph: &Graph, sequence: &[(usize, usize)]) -> Vec<(usize, usize)> {
+/// Converts a sequence of the reversed graph to one of the graph.
+fn reversed_sequence(graph: &Graph, sequence: &[(usize, usize)]) -> Vec<(usize, usize)> {
     sequence.iter().rev().map(|(task, device)| (graph.tasks - 1 - task, *device)).collect()
 }

@@ -1,4 +1,4 @@
-//! Sets of tasks as words of bits: small, hashed as they are, and walked in ascending order.
+//! Sets of tasks as bit sets: small, hashable, iterated in ascending order.
 
 /// A set of numbers below `64 * WORDS`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -49,7 +49,7 @@ impl<const WORDS: usize> Set<WORDS> {
         Members { words: self.0, word: 0 }
     }
 
-    /// The largest number in it.
+    /// Returns the largest element.
     pub(crate) fn last(&self) -> Option<usize> {
         let word = self.0.iter().rposition(|bits| *bits != 0)?;
         Some(word * 64 + 63 - self.0[word].leading_zeros() as usize)
@@ -64,7 +64,7 @@ impl<const WORDS: usize> FromIterator<usize> for Set<WORDS> {
     }
 }
 
-/// The numbers of a set, ascending.
+/// Iterator over the elements of a set, ascending.
 pub(crate) struct Members<const WORDS: usize> {
     words: [u64; WORDS],
     word: usize,
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sets_keep_what_they_are_given() {
+    fn sets_support_the_usual_operations() {
         let numbers = [0, 5, 63, 64, 100, 127];
         let mut set: Set<2> = numbers.into_iter().collect();
         assert_eq!(set.iter().collect::<Vec<_>>(), numbers);

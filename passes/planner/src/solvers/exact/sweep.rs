@@ -1,4 +1,4 @@
-//! One sweep over all partial schedules, layer by layer, at most so many a layer.
+//! One sweep over partial schedules, layer by layer, with a limited number of states per layer (beam search).
 
 use super::Pruning;
 use super::context::Context;
@@ -8,7 +8,7 @@ use crate::model::budget::Budget;
 use crate::model::units::Micros;
 use crate::solvers::incumbent::SharedIncumbent;
 
-/// Rest of the effort that is allowed.
+/// Remaining effort.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Effort<'a> {
     pub(crate) budget: Budget,
@@ -31,15 +31,15 @@ impl Effort<'_> {
 pub(crate) struct Outcome {
     /// Tasks and their devices in the order of starts, of the best schedule within the cutoff.
     pub(crate) sequence: Option<Vec<(usize, usize)>>,
-    /// No schedule that the sweep has not found is better than this.
+    /// Lower bound on schedules that the sweep has not explored.
     pub(crate) bound: Micros,
-    /// True if the effort sufficed to reach the last layer.
+    /// True if the budget sufficed to reach the last layer.
     pub(crate) finished: bool,
-    /// Number of extensions that were tried.
+    /// Number of extensions tried.
     pub(crate) extensions: u64,
 }
 
-/// Sweeps with at most `width` states a layer. With no state given up the result is exact.
+/// Sweeps with at most `width` states per layer. If no state is dropped, the result is exact.
 pub(crate) fn sweep<const WORDS: usize>(
     context: &Context<'_, WORDS>,
     width: usize,
@@ -51,14 +51,14 @@ pub(crate) fn sweep<const WORDS: usize>(
     let mut before = Layer::new(context.pruning.rivals);
     let mut layer = context.root();
     let mut traces = vec![layer.trace()];
-    let mut bound = f64::INFINITY;
+    let mut bound = Micros::INFINITY;
     for _ in 0..context.graph.tasks {
         let mut next = Layer::new(context.pruning.rivals);
         for place in 0..layer.states.len() {
             if effort.is_spent() {
                 let left = layer.states[place..].iter().map(|state| state.bound);
                 let reached = next.thin(usize::MAX, devices);
-                let open = left.chain(next.states.iter().map(|state| state.bound)).fold(reached, f64::min);
+                let open = left.chain(next.states.iter().map(|state| state.bound)).fold(reached, Micros::min);
                 return Outcome {
                     sequence: None,
                     bound: bound.min(open),
@@ -67,7 +67,7 @@ pub(crate) fn sweep<const WORDS: usize>(
                 };
             }
             effort.spend(extender.extend(place, &layer, &before, &mut next));
-            // A layer's memory, the dead included, is bounded by its width.
+            // The memory of a layer, dominated states included, is bounded by its width.
             if next.living() > width.saturating_mul(2) {
                 bound = bound.min(next.thin(width, devices));
             } else if next.states.len() > width.saturating_mul(4) {
@@ -84,7 +84,7 @@ pub(crate) fn sweep<const WORDS: usize>(
     Outcome { sequence, bound, finished: true, extensions: allowed - effort.budget.iterations }
 }
 
-/// The way from the first layer to a state of the last.
+/// Backtracks from a state of the last layer to the first one.
 fn walk_back(traces: &[Trace], place: usize, devices: usize) -> Vec<(usize, usize)> {
     let mut places = vec![place];
     for trace in traces.iter().skip(1).rev() {
@@ -92,7 +92,7 @@ fn walk_back(traces: &[Trace], place: usize, devices: usize) -> Vec<(usize, usiz
         places.push(trace.steps[place].parent as usize);
     }
     places.reverse();
-    // Equal devices change their names from state to state: `name[device]` is the real one.
+    // Equal devices are permuted from state to state: `name[device]` is the original index.
     let mut name: Vec<usize> = (0..devices).collect();
     let mut sequence = Vec::with_capacity(traces.len() - 1);
     for (trace, place) in traces.iter().zip(places).skip(1) {

@@ -1,4 +1,4 @@
-//! Devices that are equal in every respect: swapping two of them turns a schedule into another that costs the same.
+//! Interchangeable devices: swapping two of them turns a schedule into another with the same makespan.
 
 use super::graph::Graph;
 
@@ -10,7 +10,7 @@ impl Classes {
     pub(crate) fn new(graph: &Graph) -> Self {
         let mut classes: Vec<Vec<usize>> = Vec::new();
         for device in 0..graph.devices {
-            // Swaps that change nothing can be chained, so one member stands for its class.
+            // Interchangeability is transitive, so one member represents its class.
             match classes.iter_mut().find(|class| interchangeable(graph, class[0], device)) {
                 Some(class) => class.push(device),
                 None => classes.push(vec![device]),
@@ -24,14 +24,14 @@ impl Classes {
         self.0.is_empty()
     }
 
-    /// The first device that is equal to this one and is not taken.
+    /// Returns the first device of the same class that is not `taken`.
     pub(crate) fn first_but(&self, device: usize, taken: Option<usize>) -> usize {
         let class = self.0.iter().find(|class| class.contains(&device));
         class.and_then(|class| class.iter().copied().find(|member| Some(*member) != taken)).unwrap_or(device)
     }
 
-    /// An order of the devices, `order[new] = old`, in which equal ones are sorted by their columns: states that only
-    /// differ in the names of equal devices become the same state.
+    /// Computes a permutation `order[new] = old` in which devices of a class are sorted by their columns, so that
+    /// states that differ only by a permutation of equal devices become identical.
     pub(crate) fn arrange(&self, order: &mut [u8], column: impl Fn(usize, usize) -> std::cmp::Ordering) {
         order.iter_mut().enumerate().for_each(|(place, device)| *device = place as u8);
         for class in &self.0 {

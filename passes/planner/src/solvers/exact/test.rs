@@ -1,12 +1,13 @@
-//! Small random problems, solved by trying everything.
+//! Small random problems, compared with brute force.
 
 mod brute;
 mod random;
 
 use super::graph::Graph;
-use super::search::Goal;
+use super::search::{Goal, UNLIMITED};
 use super::{Limits, Pruning, search};
 use crate::model::budget::Budget;
+use crate::model::units::Micros;
 use crate::random::Random;
 use crate::solvers::incumbent::SharedIncumbent;
 pub(crate) use brute::optimum;
@@ -30,18 +31,18 @@ fn shape(seed: u64) -> Shape {
     }
 }
 
-/// Leaves comparisons and starts out even in small problems.
+/// Exercises skipped comparisons and starts beyond the horizon even in small problems.
 const TIGHT: Pruning = Pruning { rivals: 4, horizon: 2 };
 
 fn tight() -> Limits {
     Limits { pruning: TIGHT, ..Limits::default() }
 }
 
-/// Returns true if the optimum was proven; what was found and proven holds in any case.
+/// Returns true if the optimum was proven; checks that values and bounds are valid in any case.
 fn check(seed: u64, graph: &Graph, limits: &Limits) -> bool {
     let best = optimum(graph);
-    let found = search(graph, Goal::By(f64::INFINITY), limits);
-    let slack = if best.is_finite() { best * 1e-9 + 1e-9 } else { 0.0 };
+    let found = search(graph, Goal::By(Micros::INFINITY), limits);
+    let slack = if best.is_finite() { best * 1e-9 + Micros(1e-9) } else { Micros::ZERO };
     assert!(found.bound <= best + slack, "seed {seed}: bound {} above the optimum {best}", found.bound);
     assert!(found.relaxation <= best + slack, "seed {seed}: relaxation {} above {best}", found.relaxation);
     assert!(found.value >= best - slack, "seed {seed}: value {} below the optimum {best}", found.value);
@@ -73,7 +74,7 @@ fn bounds_hold_under_limits() {
     assert!(unproven > 50, "only {unproven} were stopped");
 }
 
-/// Tests that what a narrow sweep gives up is in the bound.
+/// Tests that the bound accounts for states that a narrow sweep drops.
 #[test]
 fn bounds_hold_for_narrow_sweeps() {
     use super::bounds::Bounds;
@@ -81,18 +82,18 @@ fn bounds_hold_for_narrow_sweeps() {
     use super::masks::Masks;
     use super::sweep::{Effort, sweep};
     use super::symmetry::Classes;
-    let mut given_up = 0;
+    let mut dropped = 0;
     for seed in 0..1000 {
         let graph = Graph::random(&Shape { tasks: 5, ..shape(seed) }, seed);
         let best = optimum(&graph);
-        let bounds = Bounds::new::<1>(&graph, &graph.reversed(), f64::MAX);
+        let bounds = Bounds::new::<1>(&graph, &graph.reversed(), UNLIMITED);
         let (masks, classes) = (Masks::<1>::new(&graph), Classes::new(&graph));
         let context = Context {
             graph: &graph,
             masks: &masks,
             classes: &classes,
             bounds: &bounds,
-            cutoff: f64::MAX,
+            cutoff: UNLIMITED,
             pruning: TIGHT,
         };
         let mut effort = Effort {
@@ -101,55 +102,55 @@ fn bounds_hold_for_narrow_sweeps() {
             pruning: TIGHT,
         };
         let outcome = sweep(&context, 1 + seed as usize % 4, &mut effort);
-        let value = outcome.sequence.map_or(f64::INFINITY, |sequence| graph.starts(&sequence).1);
+        let value = outcome.sequence.map_or(Micros::INFINITY, |sequence| graph.starts(&sequence).1);
         assert!(outcome.bound.min(value) <= best + best * 1e-9, "seed {seed}: {} > {best}", outcome.bound);
-        given_up += usize::from(outcome.bound.is_finite());
+        dropped += usize::from(outcome.bound.is_finite());
     }
-    assert!(given_up > 200, "only {given_up} gave something up");
+    assert!(dropped > 200, "only {dropped} dropped a state");
 }
 
-/// Tests that a cutoff loses nothing below it and promises nothing above.
+/// Tests that a cutoff loses nothing below it and claims nothing above it.
 #[test]
-fn a_known_value_cuts_off() {
+fn a_cutoff_is_exact() {
     for seed in 0..400 {
         let graph = Graph::random(&shape(seed), seed);
         let best = optimum(&graph);
-        if best.is_finite() && best > 2.0 {
+        if best.is_finite() && best > Micros(2.0) {
             let found = search(&graph, Goal::By(best), &tight());
             assert!((found.value - best).abs() <= best * 1e-9, "seed {seed}: {} is not {best}", found.value);
-            let found = search(&graph, Goal::By(best - 1.0), &tight());
+            let found = search(&graph, Goal::By(best - Micros(1.0)), &tight());
             assert!(found.sequence.is_none() && found.bound <= best, "seed {seed}: {found:?}");
         }
     }
 }
 
-/// Tests that only what is better than what someone has is looked for, and that nothing less is proven.
+/// Tests that a search improves on the shared incumbent or proves it optimal.
 #[test]
-fn what_is_in_hand_is_beaten_or_proven() {
+fn the_incumbent_is_improved_or_proven() {
     for seed in 0..400 {
         let graph = Graph::random(&shape(seed), seed);
         let best = optimum(&graph);
-        if best.is_finite() && best > 2.0 {
+        if best.is_finite() && best > Micros(2.0) {
             let found = search(&graph, Goal::Beat(&SharedIncumbent::new(best)), &tight());
             let slack = best * 1e-9;
             assert!(found.value >= best - slack && (found.bound - best).abs() <= slack, "seed {seed}: {found:?}");
-            let found = search(&graph, Goal::Beat(&SharedIncumbent::new(best + 1.0)), &tight());
+            let found = search(&graph, Goal::Beat(&SharedIncumbent::new(best + Micros(1.0))), &tight());
             assert!((found.value - best).abs() <= best * 1e-9 && found.bound <= best * (1.0 + 1e-9), "{found:?}");
         }
     }
 }
 
-/// Tests that the same input gives the same schedule, and that time may run backwards.
+/// Tests determinism, and symmetry under time reversal.
 #[test]
 fn is_deterministic_and_symmetric_in_time() {
     for seed in 0..12 {
         let graph = Graph::random(&Shape { tasks: 9, ..shape(seed) }, seed);
         let limits = Limits { extensions: 500, ..tight() };
         let (once, again) =
-            (search(&graph, Goal::By(f64::INFINITY), &limits), search(&graph, Goal::By(f64::INFINITY), &limits));
+            (search(&graph, Goal::By(Micros::INFINITY), &limits), search(&graph, Goal::By(Micros::INFINITY), &limits));
         assert_eq!((once.sequence, once.bound), (again.sequence, again.bound));
-        let there = search(&graph, Goal::By(f64::INFINITY), &tight()).value;
-        let back = search(&graph.reversed(), Goal::By(f64::INFINITY), &tight()).value;
+        let there = search(&graph, Goal::By(Micros::INFINITY), &tight()).value;
+        let back = search(&graph.reversed(), Goal::By(Micros::INFINITY), &tight()).value;
         assert!(there == back || (there - back).abs() <= there * 1e-9, "seed {seed}: {there} and {back}");
     }
 }

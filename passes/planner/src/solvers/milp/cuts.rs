@@ -1,8 +1,8 @@
-//! Rows that every schedule keeps to and the program alone does not know: a device does one thing at a time.
+//! Valid inequalities: a device runs one task at a time.
 //!
-//! Whatever comes after one task and before another runs between them, so on each device it takes no more time than
-//! lies there. The same holds between the beginning, or a time before which nothing of a set can start, and a task, and
-//! between a task and the end. There are many such rows; those are added that the relaxed program's solution breaks.
+//! All descendants of one task that are ancestors of another run between the two, so on each device their total time is
+//! at most the time between them. The same holds between time zero, or a common head of a set, and a task, and between
+//! a task and the makespan. There are many such rows; those that the relaxation's solution violates are added.
 
 use std::time::Instant;
 
@@ -10,21 +10,21 @@ use super::latency::Latency;
 use crate::mip::{Column, Limits, Program};
 use crate::model::error::Error;
 
-/// Rows must be broken by so much, in horizons.
+/// Minimum violation of a row, in horizons.
 const BROKEN: f64 = 1e-4;
-/// The relaxed program is solved so often at most.
+/// Maximum number of rounds.
 const ROUNDS: usize = 30;
-/// A round that gains less than this is the last.
+/// A round that improves the bound by less is the last.
 const GAIN: f64 = 1e-4;
 
-/// What adding rows has brought.
+/// Result of adding rows.
 pub(super) struct Relaxed {
-    /// No solution costs less, in exact arithmetic.
+    /// Verified lower bound on the objective.
     pub(super) bound: f64,
     pub(super) iterations: u64,
 }
 
-/// Adds rows until the relaxed program breaks none, or it does not help.
+/// Adds violated rows until the relaxation violates none, or its bound stalls.
 pub(super) fn add(model: &Latency<'_>, program: &mut Program, limits: &Limits) -> Result<Relaxed, Error> {
     let since = Instant::now();
     let is_over = || limits.seconds.is_some_and(|seconds| since.elapsed().as_secs_f64() >= seconds);
@@ -38,7 +38,7 @@ pub(super) fn add(model: &Latency<'_>, program: &mut Program, limits: &Limits) -
         let Some(values) = outcome.values.filter(|_| outcome.finished) else { break };
         let gain = bound - relaxed.bound;
         relaxed.bound = relaxed.bound.max(bound);
-        let rows = broken(model, &values, &is_over);
+        let rows = violated(model, &values, &is_over);
         if rows.is_empty() || is_over() || gain < GAIN || relaxed.iterations >= limits.iterations {
             break;
         }
@@ -56,8 +56,8 @@ struct Row {
     terms: Vec<(Column, f64)>,
 }
 
-/// For each device, the row of each task, and of the end, that the solution breaks most.
-fn broken(model: &Latency<'_>, values: &[f64], is_over: &dyn Fn() -> bool) -> Vec<Row> {
+/// Returns for each device the most violated row of each task, and of the makespan.
+fn violated(model: &Latency<'_>, values: &[f64], is_over: &dyn Fn() -> bool) -> Vec<Row> {
     let instance = model.instance;
     let tasks: Vec<usize> = (0..instance.tasks()).collect();
     let mut rows = Vec::new();
@@ -78,11 +78,11 @@ fn broken(model: &Latency<'_>, values: &[f64], is_over: &dyn Fn() -> bool) -> Ve
     rows
 }
 
-/// What a solution has one device do.
+/// Work of one device in a solution of the relaxation.
 struct Work<'a> {
     model: &'a Latency<'a>,
     device: usize,
-    /// By task: how long it is on the device.
+    /// By task: time on the device.
     here: Vec<f64>,
     start: Vec<f64>,
     end: Vec<f64>,
@@ -99,7 +99,8 @@ impl<'a> Work<'a> {
         Self { model, device, here, start, end, makespan: model.makespan.of(values) }
     }
 
-    /// What must have run before a task starts: after another task, or after a time.
+    /// Returns the most violated row for the ancestors of a task: a time or another task, and the set that runs after
+    /// it.
     fn worst_before(&self, task: usize, before: &[usize]) -> Option<(f64, Vec<usize>, Option<usize>)> {
         let mut worst = (self.start[task] + BROKEN, None);
         let after = |first: usize| before.iter().copied().filter(move |other| self.model.times.before(first, *other));
@@ -122,7 +123,8 @@ impl<'a> Work<'a> {
         Some((least, set, from))
     }
 
-    /// What must still run when a task is over: before a time at the end.
+    /// Returns the most violated row for the descendants of a task: a tail, and the set of tasks with at least that
+    /// tail.
     fn worst_after(&self, task: usize, after: &[usize]) -> Option<(f64, Vec<usize>)> {
         let mut worst = (self.makespan + BROKEN, None);
         for (tail, work) in self.by_tail(after) {
@@ -134,7 +136,7 @@ impl<'a> Work<'a> {
         Some((least, after.iter().copied().filter(|other| self.tail(*other) >= least).collect()))
     }
 
-    /// What must run between two times.
+    /// Returns the most violated row for a window between a head and a tail.
     fn worst_window(&self, tasks: &[usize]) -> Option<(f64, Vec<usize>)> {
         let mut worst = (self.makespan + BROKEN, None);
         for &first in tasks {
@@ -151,7 +153,7 @@ impl<'a> Work<'a> {
         Some((head + tail, tasks.iter().copied().filter(inside).collect()))
     }
 
-    /// Each head, and the work of those with this head or a later one.
+    /// Returns each head with the total work of the tasks with this head or a later one.
     fn by_head(&self, set: &[usize]) -> Vec<(f64, f64)> {
         self.falling(set, |task| self.head(task))
     }
@@ -179,7 +181,8 @@ impl<'a> Work<'a> {
         self.model.times.least_tail(task) / self.model.horizon
     }
 
-    /// From the end of one task, or the beginning, to the start of another, or the end, lie a time and a set's work.
+    /// Builds the row: from the end of `from` (or time zero) to the start of `until` (or the makespan) there is at
+    /// least `least` plus the set's work.
     fn row(&self, until: Option<usize>, from: Option<usize>, least: f64, set: &[usize]) -> Row {
         let end = until.map_or(self.model.makespan, |task| self.model.start[task]);
         let mut terms = vec![(end, 1.0)];

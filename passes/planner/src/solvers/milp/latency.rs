@@ -1,8 +1,10 @@
-//! One input: a start for each task, a device for each group of tasks, an order for each pair that might meet.
+//! Program for one input: a start for each task, a device for each group of tasks, an order for each pair of tasks that
+//! may overlap.
 //!
-//! Times are counted in horizons, so that all is between zero and one. What lies between two groups on their devices is
-//! a flow from the one's choice to the other's: that makes the price of transfers as sharp as it can be. Which of two
-//! tasks is first is asked only where the graph leaves it open and both may be on one device at the same time.
+//! Times are in units of the horizon, so all variables are between zero and one. Pairs of devices of adjacent groups
+//! are modeled as flows from the assignment of one group to that of the other, which is the tightest linear formulation
+//! of transfers. Order variables exist only for pairs that are incomparable in the graph and may be on the same device
+//! at the same time.
 
 mod order;
 mod solution;
@@ -16,7 +18,7 @@ use crate::model::error::Error;
 use crate::model::instance::Instance;
 use crate::model::options::Symmetry;
 use crate::model::problem::MemoryModel;
-use crate::model::units::Micros;
+use crate::model::units::{Bytes, Micros};
 
 pub(super) struct Latency<'a> {
     pub(super) instance: &'a Instance,
@@ -24,28 +26,28 @@ pub(super) struct Latency<'a> {
     pub(super) horizon: Micros,
     pub(super) makespan: Column,
     pub(super) start: Vec<Column>,
-    /// By group: the devices that are open to it.
+    /// By group: the devices that it may be on.
     pub(super) on: Vec<Vec<(usize, Column)>>,
     flows: Vec<Flow>,
     pairs: Vec<Pair>,
     classes: Classes,
 }
 
-/// Where two groups are, together.
+/// Joint assignment of two groups.
 struct Flow {
     groups: (usize, usize),
     /// By pair of devices.
     columns: Vec<(usize, usize, Column)>,
 }
 
-/// Two tasks, and whether the first is over when the second starts.
+/// Two tasks, and a binary that is one if the first ends before the second starts.
 struct Pair {
     tasks: (usize, usize),
     before: Column,
 }
 
 impl<'a> Latency<'a> {
-    /// The program whose solutions are all schedules within the horizon.
+    /// Builds the program whose solutions are all schedules within the horizon.
     pub(super) fn new(
         instance: &'a Instance,
         horizon: Micros,
@@ -57,7 +59,7 @@ impl<'a> Latency<'a> {
         let latest = |task: usize| {
             let devices = instance.allowed(task).iter();
             let left = devices.map(|device| time(instance, task, *device) + times.tail(task, *device));
-            1.0 - left.fold(f64::INFINITY, f64::min) / horizon
+            1.0 - left.fold(Micros::INFINITY, Micros::min) / horizon
         };
         let start = |task: usize| {
             let earliest = times.least_head(task) / horizon;
@@ -85,13 +87,13 @@ impl<'a> Latency<'a> {
         Ok(model)
     }
 
-    /// Each group on one device, and devices no fuller than they may be.
+    /// Adds assignment, memory and symmetry-breaking rows.
     fn place(&mut self, program: &mut Program) {
         for on in &self.on {
             program.exactly(1.0, on.iter().map(|(_, column)| (*column, 1.0)));
         }
         let instance = self.instance;
-        let bytes = |group: usize| -> f64 {
+        let bytes = |group: usize| -> Bytes {
             let of = |task: &usize| match instance.memory_model() {
                 MemoryModel::Static => instance.static_bytes(*task, 1),
                 MemoryModel::Liveness => instance.weight_bytes(*task),
@@ -105,7 +107,7 @@ impl<'a> Latency<'a> {
         self.classes.break_ties(program, used, |criterion, device| self.has(criterion, device));
     }
 
-    /// Terms of a device that equal devices are put into order by.
+    /// Returns the terms by which equal devices are ordered.
     fn has(&self, criterion: Symmetry, device: usize) -> Vec<(Column, f64)> {
         let amount = |group: usize| {
             let members = self.instance.groups()[group].iter();
@@ -118,7 +120,7 @@ impl<'a> Latency<'a> {
         (0..self.on.len()).filter_map(|group| Some((self.on(group, device)?, amount(group)))).collect()
     }
 
-    /// A task starts when those before it are over and their values are there.
+    /// Adds precedence rows: a task starts when its predecessors have ended and their values have arrived.
     fn connect(&mut self, program: &mut Program) -> Result<(), Error> {
         let instance = self.instance;
         for tensor in instance.tensors() {
@@ -135,7 +137,7 @@ impl<'a> Latency<'a> {
         Ok(())
     }
 
-    /// Time between the end of one task and the arrival of its values at another, negative.
+    /// Returns the negated time between the end of a task and the arrival of its values at a reader.
     fn delay(
         &mut self,
         program: &mut Program,
@@ -148,11 +150,11 @@ impl<'a> Latency<'a> {
         let arcs = instance.predecessors(reader).iter().filter(|arc| arc.task == task);
         let tensors: Vec<usize> = arcs.map(|arc| arc.tensor).collect();
         let hop = |u: usize, v: usize| {
-            tensors.iter().map(|tensor| instance.transfer(*tensor, u, v)).fold(0.0, f64::max) / self.horizon
+            tensors.iter().map(|tensor| instance.transfer(*tensor, u, v)).fold(Micros::ZERO, Micros::max) / self.horizon
         };
-        let known = self.flows.iter().position(|flow| flow.groups == (from, to));
-        let flow = match known {
-            Some(known) => &self.flows[known],
+        let existing = self.flows.iter().position(|flow| flow.groups == (from, to));
+        let flow = match existing {
+            Some(existing) => &self.flows[existing],
             None => {
                 let columns = flow(program, instance, &self.on[from], &self.on[to]);
                 let count: usize = self.flows.iter().map(|flow| flow.columns.len()).sum();
@@ -166,7 +168,7 @@ impl<'a> Latency<'a> {
         Ok(flow.columns.iter().map(|(u, v, column)| (*column, -hop(*u, *v))).collect())
     }
 
-    /// Heads and tails where each task is.
+    /// Adds heads and tails by device.
     fn bound_starts(&mut self, program: &mut Program) {
         for task in 0..self.instance.tasks() {
             let on = self.on[self.instance.group_of(task)].clone();
@@ -180,19 +182,19 @@ impl<'a> Latency<'a> {
         }
     }
 
-    /// A task's time where it is, times a factor.
+    /// Returns a task's duration, times a factor.
     pub(super) fn duration(&self, task: usize, factor: f64) -> Vec<(Column, f64)> {
         let on = self.on[self.instance.group_of(task)].iter();
         on.map(|(device, column)| (*column, factor * time(self.instance, task, *device) / self.horizon)).collect()
     }
 
-    /// A task's time if it is on a device, times a factor; none where it cannot be.
+    /// Returns a task's duration if it is on a device, times a factor; `None` if it cannot be there.
     pub(super) fn duration_on(&self, task: usize, device: usize, factor: f64) -> Option<(Column, f64)> {
         let on = self.on(self.instance.group_of(task), device)?;
         Some((on, factor * time(self.instance, task, device) / self.horizon))
     }
 
-    /// The column that is one if a group is on a device; none where it cannot be.
+    /// Returns the binary that is one if a group is on a device; `None` if it cannot be there.
     pub(super) fn on(&self, group: usize, device: usize) -> Option<Column> {
         find(&self.on[group], device)
     }
@@ -202,7 +204,7 @@ fn find(on: &[(usize, Column)], device: usize) -> Option<Column> {
     on.iter().find(|(other, _)| *other == device).map(|(_, column)| *column)
 }
 
-/// A column for each pair of linked devices of two groups, which is one where the groups are on them.
+/// Returns a variable for each pair of linked devices of two groups, which is one if the groups are on them.
 fn flow(
     program: &mut Program,
     instance: &Instance,
@@ -220,5 +222,5 @@ fn flow(
 }
 
 fn time(instance: &Instance, task: usize, device: usize) -> Micros {
-    instance.time(task, device).unwrap_or(f64::INFINITY)
+    instance.time(task, device).unwrap_or(Micros::INFINITY)
 }

@@ -1,10 +1,10 @@
-//! A queue of inputs: each group of tasks has one batch on each device that it uses, with a size that the device takes.
+//! Program for a queue of inputs: each group of tasks has at most one batch on each device, with a supported size.
 //!
-//! Which inputs two groups have on which devices is a flow for each input; its sum says how much moves. Tasks that
-//! follow each other in the graph need an order on a device, too: their batches there may be of different inputs.
-//! Inputs are all equal, so those of the first group are dealt to devices in ascending order.
+//! The joint assignment of two groups is a flow for each input; the sum over inputs gives the moved bytes. Comparable
+//! tasks need an order on a device, too: their batches there may have different inputs. Inputs are interchangeable, so
+//! those of the first group are assigned to devices in ascending order.
 
-mod crowd;
+mod capacity;
 mod flow;
 mod inputs;
 mod order;
@@ -19,7 +19,7 @@ use crate::model::error::Error;
 use crate::model::instance::Instance;
 use crate::model::options::Symmetry;
 use crate::model::problem::MemoryModel;
-use crate::model::units::Micros;
+use crate::model::units::{Bytes, Micros};
 
 pub(super) struct Queue<'a> {
     instance: &'a Instance,
@@ -28,27 +28,27 @@ pub(super) struct Queue<'a> {
     inputs: usize,
     makespan: Column,
     /// By group.
-    on: Vec<Vec<On>>,
-    /// By task and device; none where the task cannot be.
+    on: Vec<Vec<Assignment>>,
+    /// By task and device; `None` if the task cannot run there.
     start: Vec<Option<Column>>,
-    /// By task and input: when the launch with that input starts.
+    /// By task and input: start of the batch that contains the input.
     input_start: Vec<Column>,
     flows: Vec<Flow>,
     pairs: Vec<Pair>,
     classes: Classes,
 }
 
-/// A group on a device.
-struct On {
+/// Variables of a group on a device.
+struct Assignment {
     device: usize,
     /// By input.
     takes: Vec<Column>,
     sizes: Vec<(u32, Column)>,
-    /// By size and input: whether the input is in a batch of that size.
+    /// By size and input: one if the input is in a batch of that size.
     within: Vec<Vec<Column>>,
 }
 
-/// Inputs that one group has on one device, and another on another.
+/// Joint assignment: inputs that one group has on one device and another group on another.
 struct Flow {
     groups: (usize, usize),
     devices: (usize, usize),
@@ -57,7 +57,7 @@ struct Flow {
     any: Column,
 }
 
-/// Two tasks on a device, and whether the first is over when the second starts.
+/// Two tasks on a device, and a binary that is one if the first ends before the second starts.
 struct Pair {
     tasks: (usize, usize),
     device: usize,
@@ -65,7 +65,7 @@ struct Pair {
 }
 
 impl<'a> Queue<'a> {
-    /// The program whose solutions are all schedules within the horizon.
+    /// Builds the program whose solutions are all schedules within the horizon.
     pub(super) fn new(
         instance: &'a Instance,
         horizon: Micros,
@@ -87,12 +87,12 @@ impl<'a> Queue<'a> {
         model.bound_starts(program);
         model.connect(program);
         model.follow_inputs(program);
-        model.crowd(program);
+        model.add_capacity_cuts(program);
         model.sequence(program)?;
         Ok(model)
     }
 
-    /// Before anything is built.
+    /// Rejects programs that are too large, before building them.
     fn check_size(&self) -> Result<(), Error> {
         let instance = self.instance;
         let links = |tensor: &crate::model::instance::Tensor| {
@@ -109,11 +109,12 @@ impl<'a> Queue<'a> {
         Ok(())
     }
 
-    /// Each input of each group is on one device, and what a device has of a group is a batch that it takes.
+    /// Assigns each input of each group to one device; the inputs of a group on a device form a batch of a supported
+    /// size.
     fn place(&mut self, program: &mut Program) {
         let instance = self.instance;
         for group in instance.groups() {
-            let on: Vec<On> = instance
+            let on: Vec<Assignment> = instance
                 .allowed(group[0])
                 .iter()
                 .filter_map(|device| {
@@ -131,7 +132,7 @@ impl<'a> Queue<'a> {
                     let within = sizes.iter().map(|_| each()).collect();
                     let takes = (0..self.inputs).map(|_| program.choice()).collect();
                     let sizes = sizes.into_iter().map(|size| (size, program.choice())).collect();
-                    Some(On { device: *device, takes, sizes, within })
+                    Some(Assignment { device: *device, takes, sizes, within })
                 })
                 .collect();
             for input in 0..self.inputs {
@@ -143,7 +144,7 @@ impl<'a> Queue<'a> {
                     let within = on.within.iter().map(|within| (within[input], 1.0));
                     program.exactly(0.0, within.chain([(*take, -1.0)]));
                 }
-                // Eq. (5) without a horizon; eq. (4) follows.
+                // Eq. (5) without big-M; eq. (4) follows.
                 for ((size, chosen), within) in on.sizes.iter().zip(&on.within) {
                     let inputs = within.iter().map(|within| (*within, 1.0));
                     program.exactly(0.0, inputs.chain([(*chosen, -f64::from(*size))]));
@@ -154,18 +155,18 @@ impl<'a> Queue<'a> {
         }
     }
 
-    /// Eq. (6); under the liveness model, weights alone.
+    /// Eq. (6); under the liveness model, weights only.
     fn limit_memory(&self, program: &mut Program) {
         let instance = self.instance;
         limit_memory(program, instance, |device| {
-            let mut terms: Vec<(Column, f64)> = Vec::new();
+            let mut terms: Vec<(Column, Bytes)> = Vec::new();
             for (group, members) in instance.groups().iter().enumerate() {
                 let Some(on) = self.on(group, device) else { continue };
-                let weights = members.iter().map(|task| instance.weight_bytes(*task)).sum();
+                let weights: Bytes = members.iter().map(|task| instance.weight_bytes(*task)).sum();
                 terms.extend(on.used(weights));
                 if instance.memory_model() == MemoryModel::Static {
                     let moved = |task: &usize| instance.input_bytes(*task) + instance.output_bytes(*task);
-                    let each: f64 = members.iter().map(moved).sum();
+                    let each: Bytes = members.iter().map(moved).sum();
                     terms.extend(on.takes.iter().map(|take| (*take, each)));
                 }
             }
@@ -188,7 +189,7 @@ impl<'a> Queue<'a> {
         }
     }
 
-    /// Terms of a device that equal devices are put into order by.
+    /// Returns the terms by which equal devices are ordered.
     fn has(&self, criterion: Symmetry, device: usize) -> Vec<(Column, f64)> {
         let mut terms = Vec::new();
         for (group, members) in self.instance.groups().iter().enumerate() {
@@ -204,7 +205,7 @@ impl<'a> Queue<'a> {
         terms
     }
 
-    /// Heads and tails. A launch that is not used starts at its head.
+    /// Adds heads and tails. An unused launch starts at its head.
     fn bound_starts(&mut self, program: &mut Program) {
         let (instance, devices) = (self.instance, self.instance.devices());
         self.start = vec![None; instance.tasks() * devices];
@@ -220,24 +221,24 @@ impl<'a> Queue<'a> {
         }
     }
 
-    /// Head and tail of a task on a device, in horizons.
+    /// Returns head and tail of a task on a device, in horizons.
     fn window(&self, task: usize, device: usize) -> (f64, f64) {
         (self.times.head(task, device) / self.horizon, self.times.tail(task, device) / self.horizon)
     }
 
-    /// The latest start of a task on a device, in horizons.
+    /// Returns the latest start of a task on a device, in horizons.
     fn latest(&self, task: usize, device: usize) -> f64 {
         let (head, tail) = self.window(task, device);
         head.max(1.0 - tail - quickest(self.instance, task, device) / self.horizon)
     }
 
-    /// Time by which one launch can end after another can start.
-    fn way(&self, first: usize, on: usize, then: usize, at: usize) -> f64 {
+    /// Returns the big-M of a precedence: the maximum time by which one launch can end after another starts.
+    fn big_m(&self, first: usize, on: usize, then: usize, at: usize) -> f64 {
         1.0 - self.window(first, on).1 - self.window(then, at).0
     }
 
-    /// From the end of one launch to the start of another.
-    fn after(&self, first: usize, on: &On, then: usize, at: usize) -> Vec<(Column, f64)> {
+    /// Returns the terms of the time from the end of one launch to the start of another.
+    fn after(&self, first: usize, on: &Assignment, then: usize, at: usize) -> Vec<(Column, f64)> {
         let start = |task: usize, device: usize, sign: f64| {
             self.start[task * self.instance.devices() + device].map(|column| (column, sign))
         };
@@ -245,20 +246,20 @@ impl<'a> Queue<'a> {
         starts.chain(self.duration(first, on, -1.0)).collect()
     }
 
-    /// The time of a task's batch on a device, times a factor.
-    fn duration(&self, task: usize, on: &On, factor: f64) -> Vec<(Column, f64)> {
-        let time = |size: u32| self.instance.time_at(task, on.device, size).unwrap_or(0.0) / self.horizon;
+    /// Returns the duration of a task's batch on a device, times a factor.
+    fn duration(&self, task: usize, on: &Assignment, factor: f64) -> Vec<(Column, f64)> {
+        let time = |size: u32| self.instance.time_at(task, on.device, size).unwrap_or(Micros::ZERO) / self.horizon;
         on.sizes.iter().map(|(size, column)| (*column, factor * time(*size))).collect()
     }
 
-    fn on(&self, group: usize, device: usize) -> Option<&On> {
+    fn on(&self, group: usize, device: usize) -> Option<&Assignment> {
         self.on[group].iter().find(|on| on.device == device)
     }
 }
 
-impl On {
-    /// One where the group uses the device, times a factor.
-    fn used(&self, factor: f64) -> impl Iterator<Item = (Column, f64)> {
+impl Assignment {
+    /// Returns terms that sum to one if the group uses the device, times a factor.
+    fn used<T: Copy>(&self, factor: T) -> impl Iterator<Item = (Column, T)> {
         self.sizes.iter().map(move |(_, column)| (*column, factor))
     }
 }

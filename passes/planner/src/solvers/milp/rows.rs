@@ -1,27 +1,28 @@
-//! Rows that programs of one input and of a queue share.
+//! Constraints that the programs of one input and of a queue share.
 
 use super::{MOST_PAIRS, too_large};
 use crate::mip::{Column, Program};
 use crate::model::error::Error;
 use crate::model::instance::Instance;
+use crate::model::units::Bytes;
 
-/// Memories are larger by this factor: shares of them are rounded, and a plan that fills one exactly is a solution.
+/// Tolerance factor of capacities: shares are rounded, and a plan that fills a memory exactly must stay feasible.
 const ROUNDED: f64 = 1.0 + 1e-12;
 
-/// Limits what tasks take from each device's memory (eq. 6): columns of what may be there, with its bytes.
-pub fn limit_memory(program: &mut Program, instance: &Instance, held: impl Fn(usize) -> Vec<(Column, f64)>) {
+/// Limits the memory use of each device (eq. 6). `held` returns the variables of a device with their bytes.
+pub fn limit_memory(program: &mut Program, instance: &Instance, held: impl Fn(usize) -> Vec<(Column, Bytes)>) {
     for device in (0..instance.devices()).filter(|_| instance.memory_binds()) {
         let terms = held(device);
-        let (all, room) = (terms.iter().map(|(_, bytes)| bytes).sum::<f64>(), instance.capacity_bytes(device));
+        let (all, room) = (terms.iter().map(|(_, bytes)| bytes).sum::<Bytes>(), instance.capacity_bytes(device));
         if all > room {
-            // In shares of all, so that rounding means the same for small and large memories.
+            // Normalized by the sum, so that tolerances are relative.
             program.at_most(room / all * ROUNDED, terms.into_iter().map(|(column, bytes)| (column, bytes / all)));
         }
     }
 }
 
-/// Connects the places of two groups by flows between pairs of devices: what leaves a device is what is there, and so is what
-/// enters one.
+/// Links the assignments of two groups by flow conservation: outflow of a device equals the first group's assignment,
+/// inflow the second's.
 pub(super) fn conserve(
     program: &mut Program,
     flows: &[(usize, usize, Column)],
@@ -38,7 +39,7 @@ pub(super) fn conserve(
     }
 }
 
-/// Refuses a program with too many order variables.
+/// Rejects a program with too many order variables.
 pub fn check_orders(count: usize, tasks: usize) -> Result<(), Error> {
     if count > MOST_PAIRS {
         return Err(too_large(format!("{count} order variables for {tasks} tasks; {MOST_PAIRS} at most")));

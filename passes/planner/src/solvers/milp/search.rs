@@ -1,4 +1,4 @@
-//! Search by a program: limits, plans that fit, and bounds on all plans.
+//! Solves a program within limits, checks plans against memory, and maintains bounds.
 
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -21,13 +21,13 @@ use crate::solvers::timing;
 
 /// Name of plans and bounds.
 const NAME: &str = "milp";
-/// Error of bounds, in horizons: tolerances of the solver, summed up over a schedule.
+/// Tolerance of the solver's bounds in horizons, accumulated over a schedule.
 const SLACK: f64 = 1e-6;
-/// So many plans that do not fit are forbidden before the search ends.
+/// Maximum number of plans that are forbidden because they do not fit.
 const MOST_MISFITS: usize = 200;
-/// Share of the effort that goes into the relaxed program before the search.
+/// Share of the effort spent on cutting planes before the search.
 const RELAXED_SHARE: f64 = 0.25;
-/// Simplex iterations when nothing else is said.
+/// Default limit of simplex iterations.
 const ITERATIONS: u64 = 200_000;
 
 /// Best plan and bound so far.
@@ -36,16 +36,16 @@ pub(super) struct Search<'a> {
     objective: Objective,
     seed: u64,
     budget: Budget,
-    /// No schedule that is looked for ends later.
+    /// Upper limit on makespans.
     pub(super) horizon: Micros,
     best: Incumbent<Vec<Batch>>,
     observer: Observer,
 }
 
 /// Result of a check of a schedule's memory.
-enum Seen {
+enum MemoryCheck {
     Fits,
-    /// With its value, if it has one.
+    /// Does not fit; with its makespan, if it has one.
     Misfit(Option<Micros>),
 }
 
@@ -62,7 +62,7 @@ impl<'a> Search<'a> {
             best.take(start.value(), timing::launches(start), NAME);
         }
         let horizon = start.map_or_else(|| times::longest(instance), Schedule::value);
-        let horizon = if horizon > 0.0 { horizon } else { 1.0 };
+        let horizon = if horizon > Micros::ZERO { horizon } else { Micros(1.0) };
         Self {
             instance,
             objective,
@@ -78,11 +78,11 @@ impl<'a> Search<'a> {
         closes(bound, self.best.value())
     }
 
-    /// Solves, and solves again as long as what comes out does not fit.
+    /// Solves the program, and again as long as the result does not fit.
     pub(super) fn run(&mut self, mut program: Program, model: &dyn Formulation) -> Result<(), Error> {
         let is_static = self.instance.memory_model() == MemoryModel::Static;
-        // The least value of what was forbidden although it might fit if some task waited.
-        let mut forbidden = f64::INFINITY;
+        // Least makespan of forbidden plans that might fit if some task were delayed.
+        let mut forbidden = Micros::INFINITY;
         for _ in 0..MOST_MISFITS {
             let Some(limits) = self.left() else { break };
             let start = self.best.solution().and_then(|launches| model.solution(&program, launches));
@@ -97,13 +97,13 @@ impl<'a> Search<'a> {
             let outcome = program.prove(&limits, start.as_deref(), &mut observer)?;
             self.spend(outcome.iterations);
             self.observer.explored(outcome.nodes);
-            // Without a plan the horizon is no limit: where there is no solution, there is no plan at all.
+            // Without a plan the horizon is no cutoff: if the program is infeasible, so is the problem.
             let nothing_left = outcome.verified == f64::INFINITY && self.best.solution().is_none();
-            let verified = if nothing_left { f64::INFINITY } else { self.verified_micros(outcome.verified) };
+            let verified = if nothing_left { Micros::INFINITY } else { self.verified_micros(outcome.verified) };
             self.prove(self.in_micros(outcome.bound).min(forbidden), Proof::Solver);
             self.prove(verified.min(forbidden), Proof::SafeDual);
             let Some(values) = outcome.values else { break };
-            let Seen::Misfit(misfit) = self.see(model.launches(&values)) else {
+            let MemoryCheck::Misfit(misfit) = self.see(model.launches(&values)) else {
                 if outcome.finished {
                     self.close(forbidden);
                 }
@@ -112,33 +112,34 @@ impl<'a> Search<'a> {
             let orders = misfit.is_some() && !is_static;
             let decisions = model.decisions(&values, orders);
             forbid(&mut program, &decisions);
-            forbidden = forbidden.min(misfit.filter(|_| orders).unwrap_or(f64::INFINITY));
+            forbidden = forbidden.min(misfit.filter(|_| orders).unwrap_or(Micros::INFINITY));
         }
         Ok(())
     }
 
-    /// A bound that HiGHS gives, less its tolerances; none where it has failed. Beyond the horizon the program says nothing.
+    /// Converts a bound of HiGHS to microseconds, less its tolerances; zero if it failed. Beyond the horizon it is not
+    /// valid.
     fn in_micros(&self, bound: f64) -> Micros {
-        if bound.is_nan() { 0.0 } else { (bound.min(1.0) - SLACK) * self.horizon }
+        if bound.is_nan() { Micros::ZERO } else { (bound.min(1.0) - SLACK) * self.horizon }
     }
 
     fn verified_micros(&self, bound: f64) -> Micros {
         mip::rounded(bound.min(1.0)) * self.horizon
     }
 
-    /// Gives launches exact times, and keeps them if they are the best that fit.
-    fn see(&mut self, mut launches: Vec<Batch>) -> Seen {
+    /// Computes exact times of launches, and updates the incumbent if they fit.
+    fn see(&mut self, mut launches: Vec<Batch>) -> MemoryCheck {
         let value = timing::retime(self.instance, &mut launches);
         let Some(value) = value.filter(|_| timing::fits(self.instance, &launches)) else {
-            return Seen::Misfit(value);
+            return MemoryCheck::Misfit(value);
         };
         if self.best.take(value, launches, NAME) {
             self.observer.plan(value);
         }
-        Seen::Fits
+        MemoryCheck::Fits
     }
 
-    /// Spends some of what is left on rows that make the relaxed program say more.
+    /// Spends a share of the remaining budget on valid inequalities that tighten the relaxation.
     pub(super) fn relax(&mut self, program: &mut Program, model: &Latency<'_>) -> Result<(), Error> {
         let Some(left) = self.left() else { return Ok(()) };
         let share = Limits {
@@ -161,13 +162,13 @@ impl<'a> Search<'a> {
         self.budget.iterations = self.budget.iterations.saturating_sub(iterations);
     }
 
-    /// Rest of the limits; none where that is nothing.
+    /// Returns the remaining limits; `None` if nothing is left.
     fn left(&self) -> Option<Limits> {
         let limits = Limits::new(self.seed, &self.budget);
         (limits.iterations > 0 && limits.seconds.is_none_or(|seconds| seconds > 0.0)).then_some(limits)
     }
 
-    /// A plan whose value the bound reaches up to rounding, when everything was looked at, is the best.
+    /// After an exhaustive search, a plan whose value the bound reaches up to rounding is optimal.
     fn close(&mut self, forbidden: Micros) {
         let (claimed, value) = (self.best.bound().value, self.best.value());
         if claimed >= value - 3.0 * SLACK * self.horizon && claimed <= value {
@@ -175,7 +176,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Returns the best plan. A solver that has failed takes none away; without a plan, its error is returned.
+    /// Returns the best plan. A failure of the solver is an error only without a plan.
     pub(super) fn answer(self, solved: Result<(), Error>, start: Result<Schedule, Error>) -> Result<Solution, Error> {
         let (value, is_proven_empty) = (self.best.value(), self.best.bound().verified_value().is_infinite());
         let (Some(launches), bound) = self.best.into_parts() else {
@@ -187,7 +188,7 @@ impl<'a> Search<'a> {
             return Err(start.map_or_else(|error| error, none));
         };
         let schedule = timing::schedule(self.instance, launches, value, self.objective == Objective::Batch);
-        Ok(Solution { schedule, bound: (bound.value > 0.0).then_some(bound) })
+        Ok(Solution { schedule, bound: (bound.value > Micros::ZERO).then_some(bound) })
     }
 }
 
@@ -196,7 +197,7 @@ fn no_placement() -> Finding {
                    solution; more memory, another link or fewer pins would help";
     Finding::new("devices", message)
 }
-/// Rules out solutions that decide so.
+/// Excludes solutions with these decisions.
 fn forbid(program: &mut Program, decisions: &[(Column, bool)]) {
     let ones = decisions.iter().filter(|(_, one)| *one).count();
     let sign = |one: bool| if one { 1.0 } else { -1.0 };

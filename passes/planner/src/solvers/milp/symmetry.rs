@@ -1,22 +1,24 @@
-//! Equal devices and equal nodes: of schedules that differ only in their names, one is enough (DiviML VI).
+//! Symmetry breaking for equal devices and equal hosts: of schedules that differ only by a permutation, one is enough
+//! (DiviML VI).
 //!
-//! Devices that can be swapped form a class, and so do nodes of a cluster that can be swapped device by device. One order
-//! is enough for each class: by first use, or by how much of something each has. Nodes are put into order first; what
-//! follows within a node changes nothing about what it has as a whole, so both orders hold at once. That takes classes of
-//! devices that lie within nodes: where they do not, nodes are left alone.
+//! Interchangeable devices form a class, and so do hosts that can be swapped device by device. Each class is ordered:
+//! by first use, or by a measure of load. Hosts are ordered first; permuting devices within a host does not change the
+//! host's measure, so both orders are compatible. That requires classes of devices to lie within hosts; otherwise hosts
+//! are not ordered.
 
 use crate::mip::{Column, Program};
 use crate::model::instance::Instance;
 use crate::model::options::Symmetry;
 use crate::model::plan::Batch;
+use crate::model::units::Micros;
 
 pub(super) struct Classes {
     criterion: Symmetry,
-    /// Two or more devices that are equal in every respect, ascending.
+    /// Classes of two or more interchangeable devices, ascending.
     devices: Vec<Vec<usize>>,
-    /// Two or more nodes, each the list of its devices, that can be swapped device by device.
+    /// Classes of two or more hosts, each the list of its devices, that can be swapped device by device.
     nodes: Vec<Vec<Vec<usize>>>,
-    /// Groups of tasks by their first task in the graph's order.
+    /// Groups of tasks by their first task in topological order.
     order: Vec<usize>,
 }
 
@@ -24,7 +26,7 @@ impl Classes {
     pub(super) fn new(instance: &Instance, criterion: Symmetry) -> Self {
         let mut devices: Vec<Vec<usize>> = Vec::new();
         for device in 0..instance.devices() {
-            // Swaps that change nothing can be chained, so one member stands for its class.
+            // Interchangeability is transitive, so one member represents its class.
             match devices.iter_mut().find(|class| interchangeable(instance, &[class[0]], &[device])) {
                 Some(class) => class.push(device),
                 None => devices.push(vec![device]),
@@ -52,12 +54,12 @@ impl Classes {
         Self { criterion, devices, nodes, order }
     }
 
-    /// The group with the first task of all.
+    /// Returns the group of the first task.
     pub(super) fn first_group(&self) -> Option<usize> {
         self.order.first().copied()
     }
 
-    /// Pairs of which the first must not be behind the second: single devices, and nodes.
+    /// Returns pairs of devices, and of hosts, of which the first must not rank behind the second.
     fn pairs(&self) -> impl Iterator<Item = (Vec<usize>, Vec<usize>)> {
         let devices = self.devices.iter().flat_map(|class| class.windows(2));
         let nodes = self.nodes.iter().flat_map(|class| class.windows(2));
@@ -65,8 +67,8 @@ impl Classes {
         devices.chain(nodes.map(|pair| (pair[0].clone(), pair[1].clone())))
     }
 
-    /// Keeps one of the schedules that are the same but for names. `used` are the columns of which one is set where a
-    /// group uses a device; `has` is what a device has of what counts.
+    /// Adds symmetry-breaking rows. `used` returns the binaries of which one is set if a group uses a device; `has`
+    /// returns the measure of a device.
     pub(super) fn break_ties(
         &self,
         program: &mut Program,
@@ -85,7 +87,7 @@ impl Classes {
         }
     }
 
-    /// A group uses the second only if the first is used by this group or one before it.
+    /// A group uses the second device only if this group or an earlier one uses the first.
     fn use_in_order(
         &self,
         program: &mut Program,
@@ -99,7 +101,7 @@ impl Classes {
                 .flat_map(|group| first.iter().flat_map(|device| used(*group, *device)))
                 .map(|column| (column, 1.0))
                 .collect();
-            // A device takes one batch of a group, a node maybe several.
+            // A device runs one batch of a group, a host possibly several.
             for device in second {
                 let later = used(*group, *device).into_iter().map(|column| (column, -1.0));
                 program.at_least(0.0, later.chain(earlier.iter().copied()));
@@ -107,7 +109,7 @@ impl Classes {
         }
     }
 
-    /// Renames equal nodes and devices in launches so that they are in order.
+    /// Permutes equal hosts and devices in launches so that they are in order.
     pub(super) fn rename(&self, instance: &Instance, launches: &mut [Batch]) {
         for class in &self.nodes {
             let key = |node: &Vec<usize>| self.rank(instance, launches, node);
@@ -124,7 +126,7 @@ impl Classes {
         }
     }
 
-    /// What some devices are put into order by, least first.
+    /// Returns the sort key of some devices, ascending.
     fn rank(&self, instance: &Instance, launches: &[Batch], devices: &[usize]) -> f64 {
         let here = launches.iter().filter(|launch| devices.contains(&launch.device));
         let first = |launch: &Batch| {
@@ -139,19 +141,19 @@ impl Classes {
             Symmetry::FirstUse => here.map(first).fold(f64::INFINITY, f64::min),
             Symmetry::Batches => -(here.count() as f64),
             Symmetry::Tasks => -here.map(|launch| launch.inputs.len() as f64).sum::<f64>(),
-            Symmetry::Time => -here.map(time).sum::<f64>(),
+            Symmetry::Time => -here.map(time).sum::<Micros>().0,
         }
     }
 }
 
-/// Gives devices other names, old and new.
+/// Renames devices by pairs of old and new.
 fn swap(instance: &Instance, launches: &mut [Batch], names: Vec<(usize, usize)>) {
     let mut name: Vec<usize> = (0..instance.devices()).collect();
     names.into_iter().for_each(|(old, new)| name[old] = new);
     launches.iter_mut().for_each(|launch| launch.device = name[launch.device]);
 }
 
-/// Whether some devices and as many others can be swapped, each with its counterpart, and nothing changes.
+/// Returns true if swapping some devices with as many others, pairwise, changes nothing.
 fn interchangeable(instance: &Instance, some: &[usize], others: &[usize]) -> bool {
     let devices = instance.devices();
     let mut counterpart: Vec<usize> = (0..devices).collect();
@@ -169,7 +171,7 @@ fn interchangeable(instance: &Instance, some: &[usize], others: &[usize]) -> boo
         (0..instance.tensors().len()).all(|tensor| {
             (0..devices * devices).all(|pair| {
                 let (from, to) = (pair / devices, pair % devices);
-                // A line through two points: bandwidth and latency.
+                // A transfer time is affine in bytes: two points determine bandwidth and latency.
                 [0, 1].into_iter().all(|count| {
                     instance.transfer_of(tensor, from, to, count)
                         == instance.transfer_of(tensor, counterpart[from], counterpart[to], count)

@@ -1,23 +1,23 @@
-//! What is known about times before anything is decided: heads, tails, and who comes before whom.
+//! Bounds on times before any decision: heads, tails, and the transitive closure.
 
 use crate::model::instance::{Arc, Instance};
 use crate::model::units::Micros;
 
-/// The least time before each task's start and after its end, and the closure of the graph.
+/// Minimum time before each task's start and after its end, and the transitive closure of the graph.
 pub(super) struct Times {
     devices: usize,
-    /// By task and device; infinite where the task may not run.
+    /// By task and device; infinite if the task may not run there.
     heads: Vec<Micros>,
     tails: Vec<Micros>,
     words: usize,
-    /// A bit for each task that comes before a task.
+    /// Bit set of the ancestors of each task.
     ancestors: Vec<u64>,
 }
 
 impl Times {
     pub(super) fn new(instance: &Instance) -> Self {
         let (tasks, devices) = (instance.tasks(), instance.devices());
-        let (mut heads, mut tails) = (vec![f64::INFINITY; tasks * devices], vec![f64::INFINITY; tasks * devices]);
+        let (mut heads, mut tails) = (vec![Micros::INFINITY; tasks * devices], vec![Micros::INFINITY; tasks * devices]);
         let words = tasks.div_ceil(64);
         let mut ancestors = vec![0_u64; tasks * words];
         for &task in instance.order() {
@@ -37,26 +37,26 @@ impl Times {
         Self { devices, heads, tails, words, ancestors }
     }
 
-    /// No launch of a task on a device starts earlier.
+    /// Returns the lower bound on starts of a task on a device.
     pub(super) fn head(&self, task: usize, device: usize) -> Micros {
         self.heads[task * self.devices + device]
     }
 
-    /// So much passes after each launch of a task on a device.
+    /// Returns the lower bound on the time after a launch of a task on a device.
     pub(super) fn tail(&self, task: usize, device: usize) -> Micros {
         self.tails[task * self.devices + device]
     }
 
-    /// The least head over all devices.
+    /// Returns the least head over all devices.
     pub(super) fn least_head(&self, task: usize) -> Micros {
-        self.heads[task * self.devices..][..self.devices].iter().copied().fold(f64::INFINITY, f64::min)
+        self.heads[task * self.devices..][..self.devices].iter().copied().fold(Micros::INFINITY, Micros::min)
     }
 
     pub(super) fn least_tail(&self, task: usize) -> Micros {
-        self.tails[task * self.devices..][..self.devices].iter().copied().fold(f64::INFINITY, f64::min)
+        self.tails[task * self.devices..][..self.devices].iter().copied().fold(Micros::INFINITY, Micros::min)
     }
 
-    /// Whether one task's values lead to another.
+    /// Returns true if `first` is an ancestor of `then`.
     pub(super) fn before(&self, first: usize, then: usize) -> bool {
         self.ancestors[then * self.words + first / 64] >> (first % 64) & 1 == 1
     }
@@ -66,7 +66,7 @@ impl Times {
     }
 }
 
-/// One step along the graph: each operand comes from where that is quickest.
+/// Propagates along the graph: each operand comes from the device that is fastest.
 fn extend(
     instance: &Instance,
     times: &mut [Micros],
@@ -80,33 +80,33 @@ fn extend(
             let from = |there: &usize| {
                 times[arc.task * devices + there] + quickest(instance, arc.task, *there) + hop(arc, *there, device)
             };
-            instance.allowed(arc.task).iter().map(from).fold(f64::INFINITY, f64::min)
+            instance.allowed(arc.task).iter().map(from).fold(Micros::INFINITY, Micros::min)
         };
-        times[task * devices + device] = arcs.iter().map(arrival).fold(0.0, f64::max);
+        times[task * devices + device] = arcs.iter().map(arrival).fold(Micros::ZERO, Micros::max);
     }
 }
 
-/// The shortest launch of a task on a device.
+/// Returns the duration of the shortest launch of a task on a device.
 pub(super) fn quickest(instance: &Instance, task: usize, device: usize) -> Micros {
     let sizes = instance.batch_sizes(device).iter();
-    sizes.filter_map(|size| instance.time_at(task, device, *size)).fold(f64::INFINITY, f64::min)
+    sizes.filter_map(|size| instance.time_at(task, device, *size)).fold(Micros::INFINITY, Micros::min)
 }
 
-/// A time by which some best schedule is over, whatever it is: everything one after the other, each as slow as can be.
+/// Returns an upper bound on the optimal makespan: everything in sequence, at its slowest.
 pub(super) fn longest(instance: &Instance) -> Micros {
     let (devices, inputs) = (instance.devices(), instance.inputs());
     let slowest = |task: usize, device: usize| {
         let sizes = instance.batch_sizes(device).iter();
-        sizes.filter_map(|size| instance.time_at(task, device, *size)).fold(0.0, f64::max)
+        sizes.filter_map(|size| instance.time_at(task, device, *size)).fold(Micros::ZERO, Micros::max)
     };
     let launches = |task: usize| {
         let times = instance.allowed(task).iter().map(|device| slowest(task, *device));
-        if inputs == 1 { times.fold(0.0, f64::max) } else { times.sum() }
+        if inputs == 1 { times.fold(Micros::ZERO, Micros::max) } else { times.sum() }
     };
     let pairs = || (0..devices * devices).map(|pair| (pair / devices, pair % devices));
     let hop = |tensor: usize| {
         let times = pairs().map(|(from, to)| instance.transfer_of(tensor, from, to, inputs));
-        times.filter(|time| time.is_finite()).fold(0.0, f64::max)
+        times.filter(|time| time.is_finite()).fold(Micros::ZERO, Micros::max)
     };
     let transfers = instance.tensors().iter().enumerate().filter(|(_, tensor)| !tensor.consumers.is_empty());
     (0..instance.tasks()).map(launches).sum::<Micros>() + transfers.map(|(tensor, _)| hop(tensor)).sum::<Micros>()

@@ -1,62 +1,63 @@
-//! Simulated annealing on pipelines: tasks move to other stages, alone, two in exchange, or with what they draw along.
+//! Simulated annealing on pipelines: tasks move to other stages, alone, as an exchange of two, or together with their
+//! successors or predecessors.
 
 use super::state::range;
 use crate::model::units::Micros;
 use crate::random::Random;
 use crate::solvers::chains::Allowance;
 
-/// A task draws at most so many others along.
+/// Maximum number of tasks that move together.
 const DRAWN: usize = 12;
-/// The first and the last temperature, in stages that cost as much as the worst did at the start.
+/// Initial and final temperature, in units of the initial bottleneck.
 const HOT: f64 = 0.3;
 const COLD: f64 = 0.002;
-/// Trials after which a pipeline is counted anew.
+/// Trials between recomputations of the sums.
 const REFRESH: u64 = 1 << 16;
 
-/// Pipeline under annealing: on equal devices, or on devices of its own.
+/// Pipeline under annealing, on equal or on different devices.
 pub(super) trait Stages {
     type Found: Send;
-    /// State before a change that moves no task between stages.
+    /// State before a change other than moves of tasks between stages.
     type Undo;
 
-    /// Trials between looks at the clock.
+    /// Trials between checks of the budget.
     const STRIDE: u64;
 
     fn view(&self) -> View<'_>;
 
     fn shift(&mut self, task: usize, to: u32);
 
-    /// Sum over stages of a high power of their costs, so that the highest counts most.
+    /// Sum over stages of a high power of their costs: a smooth approximation of the maximum.
     fn energy(&self) -> f64;
 
-    /// Sets the energy to that of before a change that is undone, where it is kept by sums.
+    /// Restores the energy of before an undone change, if it is maintained incrementally.
     fn restore(&mut self, _energy: f64) {}
 
-    /// Cost of the slowest.
+    /// Returns the cost of the slowest stage.
     fn value(&self) -> Micros;
 
     fn found(&self) -> Self::Found;
 
-    /// Counts everything anew: sums that have been changed often are rounded otherwise than fresh ones.
+    /// Recomputes all sums, which removes accumulated rounding errors.
     fn refresh(&mut self, random: &mut Random);
 
     /// Draws the next change.
     fn choose(&self, random: &mut Random) -> Change;
 
-    /// Makes a change of its own kind; none where it changes nothing.
+    /// Applies a change of the pipeline's own kind; `None` if it has no effect.
     fn change_own(&mut self, _: usize, _: &mut Random) -> Option<Self::Undo> {
         None
     }
 
     fn undo(&mut self, _: Self::Undo) {}
 
-    /// True if devices, links and memory allow the pipeline.
+    /// Returns true if devices, links and memory allow the pipeline.
     fn holds(&self) -> bool {
         true
     }
 }
 
-/// Stages of the tasks that move between them, and the tasks before and behind each.
+/// Stages of the movable tasks, and the predecessors and successors of each.
 pub(super) struct View<'a> {
     /// Values never go to a stage with a lower number.
     pub(super) stage: &'a [u32],
@@ -67,7 +68,7 @@ pub(super) struct View<'a> {
 }
 
 impl View<'_> {
-    /// The lowest and the highest stage that a task may be in while the others stay.
+    /// Returns the lowest and the highest stage that a task may be in while the others stay.
     pub(super) fn range(&self, task: usize) -> (u32, u32) {
         range(&self.before[task], &self.after[task], self.stage, self.k)
     }
@@ -75,15 +76,15 @@ impl View<'_> {
 
 /// Kind of a change.
 pub(super) enum Change {
-    /// A task to another stage, and another task in exchange if that is wanted and possible.
+    /// Moves a task to another stage; if true, optionally exchanges it with another task.
     Move(usize, bool),
-    /// A task to the next or the last stage, and with it all that have to come along.
+    /// Moves a task to the next or the previous stage, together with all tasks that precedences require to move along.
     Draw(usize),
-    /// One of the pipeline's own kinds.
+    /// A change of the pipeline's own kind.
     Own(usize),
 }
 
-/// The best pipeline that was found, from where the search starts.
+/// Returns the best pipeline that the chains find from a start.
 pub(super) fn anneal<S: Stages>(
     start: impl Fn() -> S + Sync,
     least: Micros,
@@ -102,12 +103,12 @@ struct Chain<S: Stages> {
     stages: S,
     random: Random,
     best: S::Found,
-    /// Of the best.
+    /// Value of the best pipeline.
     value: Micros,
     energy: f64,
-    /// Moves of the trial that is under way, with where each task was.
+    /// Moves of the current trial, with the previous stage of each task.
     made: Vec<(usize, u32)>,
-    /// Room for tasks that move together.
+    /// Scratch space for tasks that move together.
     drawn: Vec<u32>,
 }
 
@@ -152,7 +153,7 @@ impl<S: Stages> Chain<S> {
         }
     }
 
-    /// Decides whether a change stays, by temperature.
+    /// Decides by the Metropolis criterion if a change is accepted.
     fn is_kept(&mut self, heat: f64) -> bool {
         if !self.stages.holds() {
             return false;
@@ -175,7 +176,7 @@ impl<S: Stages> Chain<S> {
         self.stages.shift(task, to);
     }
 
-    /// Moves a task to another stage that it may be in, and another one from there in exchange, if that may be.
+    /// Moves a task to another feasible stage, and optionally another one from there in exchange.
     fn step(&mut self, task: usize, exchanges: bool) {
         let from = self.stages.view().stage[task];
         let (low, high) = self.stages.view().range(task);
@@ -198,8 +199,8 @@ impl<S: Stages> Chain<S> {
         }
     }
 
-    /// Moves a task to the next or the last stage, and with it all of its stage that have to come along; none where these are too
-    /// many.
+    /// Moves a task to the next or the previous stage, together with all tasks of its stage that have to move along,
+    /// unless there are too many.
     fn draw(&mut self, task: usize) {
         let View { stage, before, after, k } = self.stages.view();
         let from = stage[task];

@@ -10,18 +10,18 @@ use crate::model::options::Options;
 use crate::model::plan::{Bound, Limit};
 use crate::model::units::{Micros, deadline};
 
-/// Of more tasks it takes too long to say who waits for whom.
+/// Limit on tasks for the transitive closure.
 pub(super) const MOST_TASKS: usize = 10_000;
-/// Nodes of the search for blocks that are cut out: more than enough, but where tensors are dear.
+/// Limit of nodes in the search for blocks around one task: ample unless tensors are expensive.
 pub(super) const CUT_NODES: u64 = 20_000;
-/// The share of a time limit that they may take.
+/// Share of a time limit for that search.
 const CUT_SHARE: f64 = 0.5;
-/// Bisections: as far as numbers differ.
+/// Number of bisection steps, enough for full precision.
 const HALVINGS: u32 = 50;
-/// Relative error of sums of times that are added up in another order.
+/// Relative tolerance for sums in a different order.
 const ROUNDING: f64 = 1e-9;
 
-/// The better of what is below, and of blocks that are cut out around one task.
+/// Returns the best of the bounds below and of blocks cut out around one task.
 pub(super) fn best(model: &Model, options: &Options) -> Bound {
     let since = Instant::now();
     let simple = simple(model);
@@ -37,15 +37,15 @@ pub(super) fn best(model: &Model, options: &Options) -> Bound {
     priced::cut(model, best.value, &mut effort).unwrap_or(best)
 }
 
-/// Lemma 3.3: the longest task has to be somewhere, and the average block has its share of all work.
+/// Lemma 3.3: longest task, and mean work per block.
 pub(super) fn simple(model: &Model) -> Bound {
-    let longest = model.work.iter().copied().fold(0.0, f64::max);
+    let longest = model.work.iter().copied().fold(Micros::ZERO, Micros::max);
     let share = model.work.iter().sum::<Micros>() / model.k as f64;
     Bound::new(longest.max(share), "simple")
 }
 
-/// Blocks of some length can be numbered so that values only go up; then what a task waits for says which is the first
-/// that it can be in, and what waits for it, which is the last. What has to be between two blocks has to fit there.
+/// Blocks of a given length can be numbered topologically; then the work before and behind a task gives the first and
+/// the last block that it can be in. Tasks confined to a range of blocks have to fit there.
 pub(super) fn windows(model: &Model, least: Micros) -> Bound {
     let reach = Reach::new(model);
     let (mut low, mut high) = (least, model.work.iter().sum::<Micros>().max(least));
@@ -62,8 +62,8 @@ pub(super) fn windows(model: &Model, least: Micros) -> Bound {
 
 fn fits(model: &Model, reach: &Reach, length: Micros) -> bool {
     let k = model.k;
-    // By the first and the last block of tasks, how much work they are.
-    let mut work = vec![0.0; k * k];
+    // Work of tasks by first and last block.
+    let mut work = vec![Micros::ZERO; k * k];
     for task in 0..model.tasks() {
         let blocks = |work: Micros| ((work / length - ROUNDING).ceil() as usize).max(1);
         let (first, behind) = (blocks(reach.before[task]), blocks(reach.behind[task]));
@@ -73,7 +73,7 @@ fn fits(model: &Model, reach: &Reach, length: Micros) -> bool {
         work[(first - 1) * k + k - behind] += model.work[task];
     }
     (0..k).all(|first| {
-        let mut inside = 0.0;
+        let mut inside = Micros::ZERO;
         (first..k).all(|last| {
             inside += (first..=last).map(|from| work[from * k + last]).sum::<Micros>();
             inside <= length * (last - first + 1) as f64 * (1.0 + ROUNDING)

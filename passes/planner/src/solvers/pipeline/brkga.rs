@@ -1,5 +1,6 @@
-//! Search among orders: random keys for the tasks, Kahn's order by them, its best slicing (Algorithm 2); keys at random, or
-//! by a biased random-key genetic algorithm. The same on any number of cores, which only share the work of looking at orders.
+//! Search over orders: random keys for the tasks, Kahn's order by them, its optimal slicing (Algorithm 2). Keys are
+//! random, or from a biased random-key genetic algorithm. Results do not depend on the number of cores, which only
+//! share the evaluation.
 
 use super::evolution::Evolution;
 use super::line::Line;
@@ -10,7 +11,7 @@ use crate::model::options::Options;
 use crate::model::options::OrderSearch;
 use crate::model::units::Micros;
 
-/// An order with its best slicing.
+/// An order with its optimal slicing.
 #[derive(Clone, Debug)]
 pub(super) struct Sliced {
     pub(super) order: Vec<u32>,
@@ -18,25 +19,25 @@ pub(super) struct Sliced {
 }
 
 impl Sliced {
-    /// Each task's block.
+    /// Returns each task's block.
     pub(super) fn blocks(&self) -> Vec<u32> {
         blocks(&self.order, &self.slicing.ends)
     }
 }
 
-/// The best slicing of the orders that are looked at: as many as the options say, and no longer than so many seconds.
-/// Nothing is better than the least value.
+/// Returns the best slicing of the orders that are evaluated, within the options' limit and at most `seconds`. `least`
+/// is a lower bound.
 pub(super) fn search(model: &Model, least: Micros, options: &Options, seconds: Option<f64>) -> Sliced {
     let method = options.order.unwrap_or_default();
     let mut evolution = Evolution::new(model.tasks(), method != OrderSearch::Random, options, seconds);
-    let looker = Looker { model, least, method };
-    // The order that is there anyway, so that there always is one.
+    let evaluator = Evaluator { model, least, method };
+    // The given order, so that there is always a result.
     let first: Vec<u32> = (0..model.tasks() as u32).collect();
     let mut best = Sliced { slicing: Slicer::new(model, least).best(&Line::new(model, &first), least), order: first };
     let mut shortest = f64::INFINITY;
     while best.slicing.value > least {
         let value = best.slicing.value;
-        let Some(found) = evolution.generation(|keys| looker.look_at(keys, value)) else { break };
+        let Some(found) = evolution.generation(|keys| evaluator.evaluate(keys, value)) else { break };
         for sliced in found.flatten() {
             if sliced.slicing.value < best.slicing.value {
                 best = sliced;
@@ -47,7 +48,7 @@ pub(super) fn search(model: &Model, least: Micros, options: &Options, seconds: O
             shortest = member.fitness;
             let order = order::by_keys(model, &member.keys);
             let slicing = Slicer::new(model, least).best(&Line::new(model, &order), best.slicing.value);
-            // The arrangement is what is asked for; its slicing is what it is.
+            // The best arrangement is the result, whatever the value of its slicing.
             best = Sliced { order, slicing };
         }
     }
@@ -55,18 +56,18 @@ pub(super) fn search(model: &Model, least: Micros, options: &Options, seconds: O
 }
 
 /// Evaluates keys.
-struct Looker<'a> {
+struct Evaluator<'a> {
     model: &'a Model,
     least: Micros,
     method: OrderSearch,
 }
 
-impl Looker<'_> {
-    /// The fitness of each set of keys, and its slicing where that was made.
-    fn look_at(&self, children: &[Vec<f64>], best: Micros) -> Vec<(f64, Option<Sliced>)> {
+impl Evaluator<'_> {
+    /// Returns the fitness of each set of keys, and its slicing if it was computed.
+    fn evaluate(&self, children: &[Vec<f64>], best: Micros) -> Vec<(f64, Option<Sliced>)> {
         let mut slicer = Slicer::new(self.model, self.least);
         let mut line = Line::default();
-        let mut look = |keys: &Vec<f64>| {
+        let mut evaluate_one = |keys: &Vec<f64>| {
             let order = order::by_keys(self.model, keys);
             if self.method.arranges() {
                 return (order::length(self.model, &order, self.method == OrderSearch::MlaWeighted), None);
@@ -75,10 +76,10 @@ impl Looker<'_> {
             if self.method == OrderSearch::Random && slicer.below(&line, best).is_none() {
                 return (f64::INFINITY, None);
             }
-            // Every guess is the same, whichever core makes it: equally good slicings may differ.
+            // Each evaluation is independent of the core that makes it: equally good slicings may differ.
             let slicing = slicer.best(&line, best);
-            (slicing.value, Some(Sliced { order, slicing }))
+            (slicing.value.0, Some(Sliced { order, slicing }))
         };
-        children.iter().map(&mut look).collect()
+        children.iter().map(&mut evaluate_one).collect()
     }
 }

@@ -1,27 +1,28 @@
-//! What the blocks of a pipeline cost, as eq. (3) defines it: tensors that come in, work, parameters that do not fit, tensors
-//! that go out. Searches have this incrementally; what they answer is measured here.
+//! Cost of the blocks of a pipeline by eq. (3): incoming tensors, work, parameters that do not fit, outgoing tensors.
+//! Searches compute it incrementally; their results are evaluated here.
 
 use crate::model::options::PipelineCost;
 use crate::model::problem::{Pipeline, Problem, Tensor};
-use crate::model::units::{Bytes, Micros};
+use crate::model::units::{Bytes, BytesPerMicro, Micros};
 
-/// One pipeline: each node's block, and for all nodes together an order in which those of a block run.
+/// Pipeline: each node's block, and an order of all nodes that determines the order within blocks.
 pub(super) struct Blocks<'a> {
     pub(super) block: &'a [usize],
     pub(super) order: &'a [usize],
     pub(super) k: usize,
 }
 
-/// The slowest block's time.
+/// Returns the time of the slowest block.
 pub(super) fn bottleneck(problem: &Problem, view: &Pipeline, cost: PipelineCost, blocks: &Blocks<'_>) -> Micros {
     let tensors = problem.all_tensors();
-    let mut work = vec![0.0; blocks.k];
-    let mut io = vec![0.0; blocks.k];
+    let mut work = vec![Micros::ZERO; blocks.k];
+    let mut io = vec![Micros::ZERO; blocks.k];
     for (node, time) in view.work.iter().enumerate() {
-        work[blocks.block[node]] += time;
+        work[blocks.block[node]] += *time;
     }
     for tensor in &tensors {
-        // Once for each block it enters, and once for the one it leaves, however many read it there.
+        // Counted once for each block that it enters, and once for the one it leaves, regardless of the number of
+        // readers.
         let home = blocks.block[tensor.from];
         let mut touched: Vec<usize> = tensor.to.iter().map(|to| blocks.block[*to]).chain([home]).collect();
         touched.sort_unstable();
@@ -32,30 +33,30 @@ pub(super) fn bottleneck(problem: &Problem, view: &Pipeline, cost: PipelineCost,
     }
     let overflow = match view.memory {
         Some(capacity) => overflow(problem, &tensors, blocks, capacity, view.bandwidth),
-        None => vec![0.0; blocks.k],
+        None => vec![Micros::ZERO; blocks.k],
     };
     let cost_of = |block: usize| cost.of(work[block] + overflow[block], io[block]);
-    (0..blocks.k).map(cost_of).fold(0.0, f64::max)
+    (0..blocks.k).map(cost_of).fold(Micros::ZERO, Micros::max)
 }
 
-/// Eq. (2): what of parameters and peak is beyond the memory has to be streamed.
+/// Eq. (2): bytes of parameters and peak beyond the memory are streamed.
 fn overflow(
     problem: &Problem,
     tensors: &[Tensor],
     blocks: &Blocks<'_>,
     capacity: Bytes,
-    bandwidth: f64,
+    bandwidth: BytesPerMicro,
 ) -> Vec<Micros> {
     let mut held: Vec<Bytes> = peaks(problem, tensors, blocks);
     problem.nodes.iter().for_each(|node| held[blocks.block[node.id]] += node.weight);
-    held.into_iter().map(|held| (held - capacity).max(0.0) / bandwidth).collect()
+    held.into_iter().map(|held| (held - capacity).max(Bytes::ZERO) / bandwidth).collect()
 }
 
-/// The most that is alive in each block. A stage gets its inputs before it runs and hands its outputs on when it has run: a
-/// tensor from elsewhere is alive from the start until its last reader here has run, one made here from then until its
-/// last reader has, or until the end where one is elsewhere. Scratch is alive while its task runs.
+/// Returns the peak of live bytes in each block. A stage receives its inputs before it runs and sends its outputs
+/// after: a tensor from another block is live from the start until its last reader, one produced here from its producer
+/// until its last reader, or until the end if a reader is in another block. Scratch is live while its task runs.
 fn peaks(problem: &Problem, tensors: &[Tensor], blocks: &Blocks<'_>) -> Vec<Bytes> {
-    // A node's step in its block, and how many steps each block has.
+    // Step of each node in its block, and number of steps of each block.
     let mut step = vec![0; problem.nodes.len()];
     let mut steps = vec![0; blocks.k];
     for &node in blocks.order {
@@ -63,8 +64,8 @@ fn peaks(problem: &Problem, tensors: &[Tensor], blocks: &Blocks<'_>) -> Vec<Byte
         step[node] = steps[block];
         steps[block] += 1;
     }
-    // What begins to be alive at each step, and what has ended there.
-    let mut change: Vec<Vec<Bytes>> = steps.iter().map(|steps| vec![0.0; steps + 1]).collect();
+    // Changes of live bytes by step.
+    let mut change: Vec<Vec<Bytes>> = steps.iter().map(|steps| vec![Bytes::ZERO; steps + 1]).collect();
     let mut alive = |block: usize, first: usize, last: usize, bytes: Bytes| {
         change[block][first] += bytes;
         change[block][last + 1] -= bytes;
@@ -87,11 +88,11 @@ fn peaks(problem: &Problem, tensors: &[Tensor], blocks: &Blocks<'_>) -> Vec<Byte
         }
     }
     let peak = |change: Vec<Bytes>| {
-        let held = change.into_iter().scan(0.0, |held, change| {
+        let held = change.into_iter().scan(Bytes::ZERO, |held, change| {
             *held += change;
             Some(*held)
         });
-        held.fold(0.0, f64::max)
+        held.fold(Bytes::ZERO, Bytes::max)
     };
     change.into_iter().map(peak).collect()
 }

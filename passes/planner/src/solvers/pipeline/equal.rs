@@ -30,14 +30,14 @@ impl Stages for State<'_> {
     }
 
     fn value(&self) -> Micros {
-        self.cost.iter().copied().fold(0.0, f64::max)
+        self.cost.iter().copied().fold(Micros::ZERO, Micros::max)
     }
 
     fn found(&self) -> Vec<u32> {
         self.block.clone()
     }
 
-    /// Numbers blocks in Kahn's order, chosen at random where it can be: which blocks a task may move to depends on it.
+    /// Renumbers blocks in a random topological order: the blocks that a task may move to depend on it.
     fn refresh(&mut self, random: &mut Random) {
         let (model, blocks) = (self.model, &mut self.block);
         let mut waits_for = vec![false; model.k * model.k];
@@ -52,7 +52,7 @@ impl Stages for State<'_> {
             let is_free =
                 |block: usize| left.iter().all(|other| *other == block || !waits_for[block * model.k + other]);
             let free: Vec<usize> = left.iter().copied().filter(|block| is_free(*block)).collect();
-            // Values never go to a lower number, so the lowest is free.
+            // The order is acyclic, so some block is free.
             let Some(&block) = free.get(random.below(free.len())) else { return };
             number[block] = next as u32;
             left.retain(|other| *other != block);

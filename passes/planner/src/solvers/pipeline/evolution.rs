@@ -1,5 +1,5 @@
-//! A biased random-key genetic algorithm: generations of keys, of which the best live on, are mixed with others, and are joined
-//! by new ones. What a generation is depends on the last one alone.
+//! Biased random-key genetic algorithm (BRKGA): each generation consists of the elite of the previous one, crossovers
+//! and mutants. It depends on the previous generation only.
 
 use std::panic::resume_unwind;
 use std::thread;
@@ -11,17 +11,17 @@ use crate::model::units::deadline;
 use crate::random::Random;
 use crate::solvers::chains::cores;
 
-/// Sets of keys that are looked at when nothing is said.
-const LOOKS: u64 = 10_000;
-/// The largest population.
+/// Default number of evaluations.
+const EVALUATIONS: u64 = 10_000;
+/// Maximum size of the population.
 const POPULATION: u64 = 100;
-/// Shares of a generation that live on, and that are new.
+/// Shares of a generation that are elite, and that are mutants.
 const ELITE: f64 = 0.2;
 const MUTANTS: f64 = 0.15;
-/// Probability that a child has a key of its better parent.
+/// Probability that a child inherits a key from its elite parent.
 const BIAS: f64 = 0.7;
 
-/// One set of keys, and how good it is: less is better.
+/// A set of keys and its fitness; smaller is better.
 #[derive(Clone)]
 pub(super) struct Member {
     pub(super) keys: Vec<f64>,
@@ -32,18 +32,18 @@ pub(super) struct Evolution {
     /// Number of keys in a set.
     keys: usize,
     size: usize,
-    /// Number of members that live on; none where all are new.
+    /// Number of elite members; 0 for a purely random search.
     elite: usize,
-    /// The best first.
+    /// Sorted by fitness, best first.
     population: Vec<Member>,
     random: Random,
     budget: Budget,
 }
 
 impl Evolution {
-    /// Looks at as many sets of keys as the options say, and no longer than so many seconds.
+    /// Creates a search with the options' limit of evaluations, and at most `seconds`.
     pub(super) fn new(keys: usize, learns: bool, options: &Options, seconds: Option<f64>) -> Self {
-        let mut budget = Budget::new(options.limit, Instant::now(), LOOKS);
+        let mut budget = Budget::new(options.limit, Instant::now(), EVALUATIONS);
         if let (Some(seconds), None) = (seconds, budget.deadline) {
             budget.deadline = deadline(Instant::now(), seconds);
         }
@@ -53,11 +53,11 @@ impl Evolution {
         Self { keys, size, elite, population: Vec::new(), random: Random::new(options.seed), budget }
     }
 
-    /// Makes the next sets of keys, looks at them on all cores, and ranks them by the fitness that `look` returns first. Returns what
-    /// else it returns, set by set; none when nothing is left to be spent.
+    /// Makes the next sets of keys, evaluates them on all cores, and ranks them by the fitness that `evaluate` returns
+    /// first. Returns its other results, set by set; `None` if the budget is spent.
     pub(super) fn generation<T: Send>(
         &mut self,
-        look: impl Fn(&[Vec<f64>]) -> Vec<(f64, T)> + Sync,
+        evaluate: impl Fn(&[Vec<f64>]) -> Vec<(f64, T)> + Sync,
     ) -> Option<impl Iterator<Item = T>> {
         if self.budget.iterations == 0 || self.budget.is_late() {
             return None;
@@ -67,14 +67,14 @@ impl Evolution {
         self.budget.iterations -= count as u64;
         let children: Vec<Vec<f64>> = (0..count).map(|index| self.child(kept, index, count)).collect();
         let share = children.len().div_ceil(cores()).max(1);
-        let looks: Vec<(f64, T)> = thread::scope(|scope| {
-            let look = &look;
-            let threads: Vec<_> = children.chunks(share).map(|some| scope.spawn(move || look(some))).collect();
+        let evaluated: Vec<(f64, T)> = thread::scope(|scope| {
+            let evaluate = &evaluate;
+            let threads: Vec<_> = children.chunks(share).map(|some| scope.spawn(move || evaluate(some))).collect();
             let join =
                 |thread: thread::ScopedJoinHandle<'_, _>| thread.join().unwrap_or_else(|panic| resume_unwind(panic));
             threads.into_iter().flat_map(join).collect()
         });
-        let (fitness, found): (Vec<f64>, Vec<T>) = looks.into_iter().unzip();
+        let (fitness, found): (Vec<f64>, Vec<T>) = evaluated.into_iter().unzip();
         self.population.truncate(self.elite);
         self.population.extend(children.into_iter().zip(fitness).map(|(keys, fitness)| Member { keys, fitness }));
         self.population.sort_by(|a, b| a.fitness.total_cmp(&b.fitness));
@@ -85,7 +85,7 @@ impl Evolution {
         self.population.first()
     }
 
-    /// New keys: those of a child of an elite member and another one, or random ones.
+    /// Returns the keys of a crossover of an elite member with another one, or random keys.
     fn child(&mut self, elite: usize, index: usize, count: usize) -> Vec<f64> {
         let (population, random) = (&self.population, &mut self.random);
         let mutants = (count as f64 * MUTANTS).ceil() as usize;

@@ -1,15 +1,16 @@
-//! Pipelines on devices of their own: each stage runs on a device, with that device's times and links.
+//! Pipelines on different devices: each stage runs on a device, with that device's times and links.
 //!
-//! A tensor moves once to each device that reads it. One that comes in costs what its way takes; one that goes out is handed on
-//! once, for as long as its longest way takes, as eq. (3) counts it once however many read it; equal devices are MTPP's. Where
-//! compute and transfers overlap, the slowest is a device's work or a link's transfers. Several inputs are under way at the
-//! same time, so a device holds all that its tasks ever touch (DiviML's eq. 6), whatever the problem's memory model.
+//! A tensor moves once to each device that reads it. An incoming tensor costs the time of its transfer; an outgoing one
+//! is charged once, with its longest transfer, as eq. (3) counts it once regardless of the number of readers; with
+//! equal devices this is MTPP's cost. If compute and transfers overlap, the bottleneck is a device's work or a link's
+//! transfers. Several inputs are in flight at the same time, so a device holds everything that its tasks touch
+//! (DiviML's eq. 6), regardless of the problem's memory model.
 //!
-//! With contention, what goes over a bus adds up, one after the other or side by side at a lower rate: no period is shorter than
-//! the sum. Bounds that leave buses out hold all the same, as more has to fit into a period, not less.
+//! With contention, transfers on a bus add up, whether they are serialized or share bandwidth: no period is shorter
+//! than the sum. Bounds that ignore buses remain valid, since contention only adds load.
 //!
-//! A device has one stage, unless devices are shared: then it does all its stages for each input, and takes their sum. Ports
-//! are no part of that: a model's inputs come from where they are, and its outputs go where they are wanted.
+//! A device has one stage, unless devices are shared: then it runs all its stages for each input, and takes their sum.
+//! Ports do not count as stages: they are the places of a model's inputs and outputs.
 
 mod anneal;
 mod bound;
@@ -23,65 +24,66 @@ mod sequence;
 mod slice;
 mod start;
 
+use super::merge::merge_nodes;
 use super::model::{Model, Tensor as Moved};
-use super::together::together;
 use crate::model::error::{Error, Finding};
 use crate::model::options::Options;
 use crate::model::options::PipelineCost;
 use crate::model::plan::Objective;
 use crate::model::problem::{Domains, Problem};
-use crate::model::units::{Bytes, Micros};
+use crate::model::units::{Bytes, Micros, MicrosPerByte};
 
 use loads::Loads;
 use pipe::Pipe;
 pub(crate) use plan::{all_bounds, auto};
 pub(super) use plan::{annealed, exact, has_plan, slicegraph};
 
-/// Sums of bytes that are added up in another order may be larger by this factor.
+/// Tolerance for sums of bytes in a different order.
 const ROUNDED: f64 = 1.0 + 1e-12;
 
-/// A value, and its bytes.
+/// Tensor between tasks.
 struct Tensor {
     producer: u32,
     readers: Vec<u32>,
     bytes: Bytes,
 }
 
-/// Tasks and devices, numbered. First come the tasks that do something, each after those whose values it reads, then ports.
+/// Tasks and devices, numbered. Working tasks come first, in topological order, then ports.
 struct Fleet {
     devices: usize,
-    /// At most so many stages.
+    /// Maximum number of stages.
     k: usize,
-    /// True if a device may have several.
+    /// True if a device may have several stages.
     shared: bool,
     cost: PipelineCost,
     nodes: Vec<Vec<usize>>,
-    /// Number of tasks that are no ports.
+    /// Number of tasks that are not ports.
     working: usize,
-    /// By task and device; infinite where it cannot run.
+    /// By task and device; infinite if it cannot run there.
     time: Vec<Micros>,
-    /// Memory that each task takes, and that each device has.
+    /// Memory that each task needs, and capacity of each device.
     held: Vec<Bytes>,
     capacity: Vec<Bytes>,
     tensors: Vec<Tensor>,
-    /// The tensors that each task makes, and reads.
+    /// Tensors that each task produces, and reads.
     makes: Vec<Vec<u32>>,
     reads: Vec<Vec<u32>>,
-    /// Tasks that share a device with a task, though not its stage.
-    company: Vec<Vec<u32>>,
-    /// Without ports.
+    /// Tasks that are co-located with a task, but not necessarily in its stage.
+    colocated: Vec<Vec<u32>>,
+    /// Predecessors and successors, without ports.
     before: Vec<Vec<u32>>,
     after: Vec<Vec<u32>>,
-    /// By pair of devices: microseconds a byte, infinite without a link; and the latency.
-    slowness: Vec<f64>,
+    /// By pair of devices: microseconds per byte, infinite without a link; and the latency.
+    slowness: Vec<MicrosPerByte>,
     latency: Vec<Micros>,
-    /// By pair of devices, the bus whose transfers add up; none where there is no contention.
+    /// By pair of devices: the bus whose transfers add up; `None` without contention.
     bus: Vec<Option<usize>>,
     buses: usize,
 }
 
 impl Fleet {
-    /// The problem's form has been checked. Tasks that must share a stage are one, with those on a path between such.
+    /// Builds the model of a problem whose form has been checked. Tasks that must share a stage are merged, including
+    /// those on paths between them.
     fn new(problem: &Problem, options: &Options) -> Result<Self, Error> {
         let devices = problem.devices.len();
         let domains = Domains::new(problem, Objective::Latency);
@@ -91,7 +93,7 @@ impl Fleet {
         let shared = options.shared_devices;
         let most = if shared { usize::MAX } else { devices };
         let ports = ports(problem);
-        let mut nodes = together(problem, &one_stage(problem, &domains, &ports, shared))?;
+        let mut nodes = merge_nodes(problem, &one_stage(problem, &domains, &ports, shared))?;
         let (others, last): (Vec<_>, Vec<_>) = nodes.into_iter().partition(|nodes| !ports[nodes[0]]);
         let working = others.len();
         nodes = others.into_iter().chain(last).collect();
@@ -101,7 +103,7 @@ impl Fleet {
         }
         let time_of = |node: usize, device: usize| {
             let time = problem.nodes[node].time.get(&1).and_then(|times| times[device]);
-            time.filter(|_| domains.allowed[node].contains(&device)).unwrap_or(f64::INFINITY)
+            time.filter(|_| domains.allowed[node].contains(&device)).unwrap_or(Micros::INFINITY)
         };
         let results = problem.output_bytes();
         let held_by = |node: usize| problem.nodes[node].weight + problem.nodes[node].input + results[node];
@@ -117,16 +119,18 @@ impl Fleet {
                 .flat_map(|nodes| (0..devices).map(|device| nodes.iter().map(|node| time_of(*node, device)).sum()))
                 .collect(),
             held: nodes.iter().map(|nodes| nodes.iter().map(|node| held_by(*node)).sum()).collect(),
-            capacity: problem.devices.iter().map(|device| device.memory.unwrap_or(f64::INFINITY) * ROUNDED).collect(),
+            capacity: problem.devices.iter().map(|device| device.memory.unwrap_or(Bytes::INFINITY) * ROUNDED).collect(),
             tensors: Vec::new(),
             makes: vec![Vec::new(); nodes.len()],
             reads: vec![Vec::new(); nodes.len()],
-            company: vec![Vec::new(); nodes.len()],
+            colocated: vec![Vec::new(); nodes.len()],
             before: vec![Vec::new(); working],
             after: vec![Vec::new(); working],
-            slowness: pairs(devices, |from, to| problem.bandwidth[from][to].map_or(0.0, |bandwidth| 1.0 / bandwidth)),
+            slowness: pairs(devices, |from, to| {
+                problem.bandwidth[from][to].map_or(MicrosPerByte::ZERO, |bandwidth| 1.0 / bandwidth)
+            }),
             latency: pairs(devices, |from, to| {
-                problem.link_latency.as_ref().and_then(|latency| latency[from][to]).unwrap_or(0.0)
+                problem.link_latency.as_ref().and_then(|latency| latency[from][to]).unwrap_or_default()
             }),
             nodes,
             bus,
@@ -138,7 +142,7 @@ impl Fleet {
             nodes.iter().for_each(|node| task_of[*node] = task as u32);
         }
         fleet.add_tensors(problem, &task_of);
-        fleet.add_company(&domains, &task_of);
+        fleet.add_colocated(&domains, &task_of);
         Ok(fleet)
     }
 
@@ -151,14 +155,14 @@ impl Fleet {
         Err(Error::Infeasible(vec![Finding::new(names.join(", "), message)]))
     }
 
-    /// Groups that are not one task already.
-    fn add_company(&mut self, domains: &Domains, task_of: &[u32]) {
+    /// Adds groups that are not merged into one task.
+    fn add_colocated(&mut self, domains: &Domains, task_of: &[u32]) {
         for group in &domains.groups {
             let mut tasks: Vec<u32> = group.iter().map(|node| task_of[*node]).collect();
             tasks.sort_unstable();
             tasks.dedup();
             for &task in &tasks {
-                self.company[task as usize].extend(tasks.iter().filter(|other| **other != task));
+                self.colocated[task as usize].extend(tasks.iter().filter(|other| **other != task));
             }
         }
     }
@@ -194,33 +198,33 @@ impl Fleet {
         task >= self.working
     }
 
-    /// A task's time on each device.
+    /// Returns a task's time on each device.
     fn times(&self, task: usize) -> &[Micros] {
         &self.time[task * self.devices..(task + 1) * self.devices]
     }
 
-    /// Infinite where there is no link.
+    /// Returns the duration of a transfer; infinite without a link.
     fn move_time(&self, bytes: Bytes, from: usize, to: usize) -> Micros {
         let pair = from * self.devices + to;
-        // Nothing at all does not move over a link that is not there either.
+        // Even zero bytes cannot move without a link.
         if self.slowness[pair].is_infinite() {
-            return f64::INFINITY;
+            return Micros::INFINITY;
         }
         bytes * self.slowness[pair] + self.latency[pair]
     }
 
-    /// Time of a pipeline's slowest device or link.
+    /// Returns the time of a pipeline's slowest device or link.
     fn value(&self, pipe: &Pipe) -> Micros {
         Loads::new(self, pipe.devices()).value()
     }
 
-    /// The ways from a device and to it.
+    /// Returns the links from and to a device.
     fn ways(&self, device: usize) -> impl Iterator<Item = (usize, usize)> {
         let others = (0..self.devices).filter(move |other| *other != device);
         others.flat_map(move |other| [(device, other), (other, device)])
     }
 
-    /// The same tasks without ports, on equal devices.
+    /// Returns the model of the same tasks without ports, on equal devices.
     fn on_equals(&self, work: impl Fn(usize) -> Micros, time: impl Fn(Bytes) -> Micros) -> Model {
         let work = (0..self.working).map(work).collect();
         let mut model = Model::plain(self.k, self.cost, work, self.nodes[..self.working].to_vec());
@@ -233,24 +237,25 @@ impl Fleet {
         model
     }
 
-    /// As if all devices were the best one for each task, with the best link: what is a bound there is one here, unless
-    /// devices are shared, which lets stages wait for each other in a circle.
+    /// Returns the relaxation in which each task runs on its fastest device, with the fastest link. Its bounds are
+    /// valid here, unless devices are shared, which allows cycles between stages.
     fn at_best(&self) -> Model {
         let way = |bytes: Bytes| {
             let all = (0..self.devices).flat_map(|device| self.ways(device));
-            all.map(|(from, to)| self.move_time(bytes, from, to)).fold(f64::INFINITY, f64::min)
+            all.map(|(from, to)| self.move_time(bytes, from, to)).fold(Micros::INFINITY, Micros::min)
         };
         // With one device nothing moves.
-        self.on_equals(|task| self.quickest(task), |bytes| if self.devices < 2 { 0.0 } else { way(bytes) })
+        self.on_equals(|task| self.quickest(task), |bytes| if self.devices < 2 { Micros::ZERO } else { way(bytes) })
     }
 
-    /// True if devices do not differ but for ports: then the model of equal devices is this one without them. Not where
-    /// transfers overlap: there links count here, and each stage's transfers there.
+    /// Returns true if devices are equal except for ports: then the model of equal devices is this one without them.
+    /// Not with overlap: here each link counts, there each stage's transfers.
     fn is_even(&self) -> bool {
         let link = |(from, to): (usize, usize)| {
             (self.slowness[from * self.devices + to], self.latency[from * self.devices + to])
         };
-        let links: Vec<(f64, Micros)> = (0..self.devices).flat_map(|device| self.ways(device)).map(link).collect();
+        let links: Vec<(MicrosPerByte, Micros)> =
+            (0..self.devices).flat_map(|device| self.ways(device)).map(link).collect();
         !self.shared
             && self.cost == PipelineCost::Serial
             && links.windows(2).all(|two| two[0] == two[1])
@@ -259,7 +264,8 @@ impl Fleet {
     }
 }
 
-/// The nodes that only bring a model's inputs or take its outputs: they take no time, and nothing is before them or behind.
+/// Returns the ports: nodes that only provide a model's inputs or take its outputs. They take no time and have no
+/// predecessors or no successors.
 fn ports(problem: &Problem) -> Vec<bool> {
     let (mut reads, mut is_read) = (vec![false; problem.nodes.len()], vec![false; problem.nodes.len()]);
     for tensor in problem.all_tensors() {
@@ -267,12 +273,13 @@ fn ports(problem: &Problem) -> Vec<bool> {
         tensor.to.iter().for_each(|to| reads[*to] = true);
     }
     let takes_none = |node: usize| {
-        problem.nodes[node].time.get(&1).is_some_and(|times| times.iter().flatten().all(|time| *time == 0.0))
+        problem.nodes[node].time.get(&1).is_some_and(|times| times.iter().flatten().all(|time| *time == Micros::ZERO))
     };
     (0..problem.nodes.len()).map(|node| takes_none(node) && !(reads[node] && is_read[node])).collect()
 }
 
-/// The nodes that must share a stage, as no device has two: those that share a device, and those that only one device runs.
+/// Returns groups of nodes that must share a stage, as no device has two: co-located ones, and those that only one
+/// device runs.
 fn one_stage(problem: &Problem, domains: &Domains, ports: &[bool], shared: bool) -> Vec<Vec<usize>> {
     if shared {
         return Vec::new();
@@ -284,6 +291,6 @@ fn one_stage(problem: &Problem, domains: &Domains, ports: &[bool], shared: bool)
     groups
 }
 
-fn pairs(devices: usize, of: impl Fn(usize, usize) -> f64) -> Vec<f64> {
+fn pairs<T>(devices: usize, of: impl Fn(usize, usize) -> T) -> Vec<T> {
     (0..devices * devices).map(|pair| of(pair / devices, pair % devices)).collect()
 }

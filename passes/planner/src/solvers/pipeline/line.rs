@@ -1,49 +1,49 @@
-//! An order of the tasks, laid out so that what a stretch of it costs is found while it grows.
+//! An order of the tasks, laid out so that the cost of a block is maintained while it grows.
 
 use super::model::Model;
-use crate::model::units::{Bytes, Micros};
+use crate::model::units::{Bytes, BytesPerMicro, Micros};
 
-/// Positions are counted from zero; a stretch `from..to` is a block of consecutive tasks.
+/// Positions are counted from zero; a block `from..to` consists of consecutive tasks.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Line {
     pub(super) work: Vec<Micros>,
-    /// What each position's results take to leave it.
+    /// By position: total transfer time of its results.
     made: Vec<Micros>,
-    /// For each position a range of `touched`.
+    /// By position: first index in `touched`.
     starts: Vec<u32>,
-    touched: Vec<Touch>,
-    /// For each position a range of `kept`: its tensors' last readers.
+    touched: Vec<ReadTensor>,
+    /// By position: first index in `kept`.
     made_starts: Vec<u32>,
-    kept: Vec<Kept>,
-    memory: Option<Room>,
+    kept: Vec<ProducedTensor>,
+    memory: Option<MemoryTable>,
 }
 
 /// A tensor that a position reads.
 #[derive(Clone, Copy, Debug)]
-struct Touch {
-    /// Where it was made or read last before: outside the stretch, it comes in here.
+struct ReadTensor {
+    /// Previous position that produces or reads it: if that is outside the block, it enters here.
     previous: u32,
-    /// Where it was made, where this is its last reader; else beyond the end, as if never.
+    /// Position of its producer if this is its last reader, else `NEVER`.
     closes: u32,
     time: Micros,
 }
 
-/// A tensor that a position makes.
+/// A tensor that a position produces, with its last reader.
 #[derive(Clone, Copy, Debug)]
-struct Kept {
+struct ProducedTensor {
     last: u32,
     time: Micros,
 }
 
-/// What overflow needs to know.
+/// Data for the overflow.
 #[derive(Clone, Debug)]
-struct Room {
+struct MemoryTable {
     capacity: Bytes,
-    bandwidth: f64,
+    bandwidth: BytesPerMicro,
     weight: Vec<Bytes>,
     scratch: Vec<Bytes>,
     made: Vec<Bytes>,
-    /// Beside `touched`: how large, and where it was made.
+    /// Parallel to `touched`: bytes, and position of the producer.
     touched: Vec<(Bytes, u32)>,
 }
 
@@ -57,7 +57,7 @@ impl Line {
         line
     }
 
-    /// The same in room that is there already.
+    /// Lays out an order, reusing buffers.
     pub(super) fn lay(&mut self, model: &Model, order: &[u32]) {
         let tasks = order.len();
         let (mut previous, mut place) = (vec![NEVER; model.tensors.len()], vec![0_u32; tasks]);
@@ -73,7 +73,7 @@ impl Line {
         self.touched.clear();
         self.kept.clear();
         (self.starts, self.made_starts) = (vec![0], vec![0]);
-        self.memory = model.memory.as_ref().map(|memory| Room {
+        self.memory = model.memory.as_ref().map(|memory| MemoryTable {
             capacity: memory.capacity,
             bandwidth: memory.bandwidth,
             weight: order.iter().map(|task| memory.weight[*task as usize]).collect(),
@@ -84,11 +84,11 @@ impl Line {
         for (position, &task) in order.iter().enumerate() {
             let task = task as usize;
             self.work.push(model.work[task]);
-            let mut made = (0.0, 0.0);
+            let mut made = (Micros::ZERO, Bytes::ZERO);
             for &index in &model.makes[task] {
                 let tensor = &model.tensors[index as usize];
                 previous[index as usize] = position as u32;
-                self.kept.push(Kept { last: last[index as usize], time: tensor.time });
+                self.kept.push(ProducedTensor { last: last[index as usize], time: tensor.time });
                 made = (made.0 + tensor.time, made.1 + tensor.bytes);
             }
             self.made.push(made.0);
@@ -96,7 +96,7 @@ impl Line {
                 let tensor = &model.tensors[index as usize];
                 let made_at = position_of(tensor.producer);
                 let closes = if last[index as usize] == position as u32 { made_at } else { NEVER };
-                let touch = Touch { previous: previous[index as usize], closes, time: tensor.time };
+                let touch = ReadTensor { previous: previous[index as usize], closes, time: tensor.time };
                 previous[index as usize] = position as u32;
                 self.touched.push(touch);
                 self.memory.iter_mut().for_each(|room| room.touched.push((tensor.bytes, made_at)));
@@ -111,21 +111,29 @@ impl Line {
         self.work.len()
     }
 
-    /// A stretch that begins here, and is empty yet.
-    pub(super) fn stretch(&self, from: usize) -> Stretch<'_> {
-        Stretch { line: self, from, to: from, work: 0.0, entering: 0.0, leaving: 0.0, room: Held::default() }
+    /// Returns an empty block that begins here.
+    pub(super) fn block(&self, from: usize) -> GrowingBlock<'_> {
+        GrowingBlock {
+            line: self,
+            from,
+            to: from,
+            work: Micros::ZERO,
+            entering: Micros::ZERO,
+            leaving: Micros::ZERO,
+            room: LiveBytes::default(),
+        }
     }
 
-    /// How far back of a position, but not before `least`, no `q` has more leaving `q..to` than it has of work, times a
-    /// factor.
-    pub(super) fn calm_before(&self, to: usize, least: usize, factor: f64) -> usize {
-        let (mut work, mut leaving) = (0.0, 0.0);
+    /// Returns the smallest position `p >= least` such that for every `q` in `p..to` the tensors that leave `q..to`
+    /// take no longer than its work times a factor.
+    pub(super) fn dominated_before(&self, to: usize, least: usize, factor: f64) -> usize {
+        let (mut work, mut leaving) = (Micros::ZERO, Micros::ZERO);
         let mut from = to;
         while from > least {
             let position = from - 1;
             work += self.work[position];
             let kept = &self.kept[self.made_starts[position] as usize..self.made_starts[from] as usize];
-            leaving += kept.iter().filter(|kept| kept.last as usize >= to).map(|kept| kept.time).sum::<f64>();
+            leaving += kept.iter().filter(|kept| kept.last as usize >= to).map(|kept| kept.time).sum::<Micros>();
             if leaving > work * factor {
                 break;
             }
@@ -136,31 +144,31 @@ impl Line {
 }
 
 /// A block that grows to the right.
-pub(super) struct Stretch<'a> {
+pub(super) struct GrowingBlock<'a> {
     line: &'a Line,
     from: usize,
     to: usize,
     pub(super) work: Micros,
-    /// Made before it, read in it: never less when it grows.
+    /// Transfer time of tensors produced before and read inside: monotone in growth.
     pub(super) entering: Micros,
-    /// Made in it, read behind it: more or less when it grows.
+    /// Transfer time of tensors produced inside and read behind: not monotone.
     pub(super) leaving: Micros,
-    room: Held,
+    room: LiveBytes,
 }
 
-/// What a stretch holds along its run. What grows never makes it less: see [`Stretch::hold`].
+/// Live bytes of a block at each step. They never decrease with growth: see [`GrowingBlock::hold`].
 #[derive(Default)]
-struct Held {
+struct LiveBytes {
     weight: Bytes,
-    /// At each step.
+    /// By step.
     live: Vec<Bytes>,
     peak: Bytes,
-    /// Made inside, and still to be read.
+    /// Produced inside, and not read completely yet.
     open: Bytes,
 }
 
-impl Stretch<'_> {
-    /// Takes the next position in; there must be one.
+impl GrowingBlock<'_> {
+    /// Adds the next position, which must exist.
     pub(super) fn grow(&mut self) {
         let (line, position) = (self.line, self.to);
         let range = line.starts[position] as usize..line.starts[position + 1] as usize;
@@ -181,8 +189,9 @@ impl Stretch<'_> {
         self.to += 1;
     }
 
-    /// A tensor from before is there from the start until its last reader; one made inside from then until its last
-    /// reader, or until the end where that is behind. So a longer stretch holds at each step what the shorter one did.
+    /// Updates live bytes. A tensor from before is live from the start until its last reader; one produced inside from
+    /// its producer until its last reader, or until the end if that is behind. So a longer block holds at each step at
+    /// least what the shorter one did.
     fn hold(&mut self) {
         let (line, position, held) = (self.line, self.to, &mut self.room);
         let Some(room) = &line.memory else { return };
@@ -193,19 +202,19 @@ impl Stretch<'_> {
         for (touch, (bytes, made_at)) in line.touched[touches.clone()].iter().zip(&room.touched[touches]) {
             if (*made_at as usize) < self.from {
                 let since = (touch.previous as usize + 1).max(self.from);
-                held.live[since - self.from..].iter_mut().for_each(|live| *live += bytes);
-                let highest = held.live[since - self.from..].iter().copied().fold(0.0, f64::max);
+                held.live[since - self.from..].iter_mut().for_each(|live| *live += *bytes);
+                let highest = held.live[since - self.from..].iter().copied().fold(Bytes::ZERO, Bytes::max);
                 held.peak = held.peak.max(highest);
             } else if touch.closes != NEVER {
-                held.open -= bytes;
+                held.open -= *bytes;
             }
         }
-        held.peak = held.peak.max(held.live.last().copied().unwrap_or(0.0));
+        held.peak = held.peak.max(held.live.last().copied().unwrap_or_default());
     }
 
-    /// Eq. (2).
+    /// Overflow by eq. (2).
     pub(super) fn overflow(&self) -> Micros {
-        let Some(room) = &self.line.memory else { return 0.0 };
-        (self.room.weight + self.room.peak - room.capacity).max(0.0) / room.bandwidth
+        let Some(room) = &self.line.memory else { return Micros::ZERO };
+        (self.room.weight + self.room.peak - room.capacity).max(Bytes::ZERO) / room.bandwidth
     }
 }

@@ -1,4 +1,4 @@
-//! Pipelines by integer programs: the best one with proof, or at least a bound that holds for all.
+//! Integer programs for pipelines: an optimal pipeline with a proof, or a lower bound.
 
 use std::ops::ControlFlow;
 use std::thread;
@@ -6,10 +6,10 @@ use std::time::Instant;
 
 use super::anneal::Stages;
 use super::bounds;
-use super::known::Known;
-use super::meeting::Meeting;
+use super::incumbent::PipelineIncumbent;
 use super::model::Model;
 use super::program::{Formulation, Shape};
+use super::shared::SharedSolution;
 use super::state::State;
 use crate::mip::{self, Event, Limits, Outcome};
 use crate::model::budget::Budget;
@@ -19,49 +19,49 @@ use crate::model::plan::{Bound, Proof};
 use crate::model::units::Micros;
 use crate::solvers::chains::cores;
 
-/// Error of bounds, in parts of the best value: tolerances of the solver.
+/// Relative tolerance of the solver's bounds.
 pub(super) const SLACK: f64 = 1e-7;
-/// Simplex iterations when nothing is said.
+/// Default limit of simplex iterations.
 const ITERATIONS: u64 = 200_000;
 
-/// True if nothing is better than a value but by what solvers do not tell apart.
+/// Returns true if the bound proves the value optimal up to the solver's tolerances.
 pub(super) fn closes(bound: Micros, value: Micros) -> bool {
     bound >= value * (1.0 - 2.0 * SLACK)
 }
 
-/// Limits of an integer program: its own iterations, or a share of the time that is left.
+/// Returns the limits of an integer program: its own iterations, or a share of the remaining time.
 pub(super) fn limits(options: &Options, since: Instant, share: f64) -> Limits {
     let budget = Budget::new(options.limit, since, options.worth(ITERATIONS));
     Limits::new(options.seed, &budget.share_of_time(share))
 }
 
-/// The exact program: better blocks or a better bound than is known. Of what is alive in a block it knows a part only, which
-/// leaves bounds valid; what solutions really cost is counted. Only a verified bound ends search and proof early.
+/// Exact program: improves the blocks or the bound. It models the live bytes of a block only partially, so its bounds
+/// are valid and solutions are evaluated exactly. Only a verified bound ends search and proof early.
 pub(super) fn exact(
     model: &Model,
-    known: &mut Known,
+    incumbent: &mut PipelineIncumbent,
     limits: &Limits,
     options: &Options,
-    meeting: &Meeting,
+    shared: &SharedSolution,
 ) -> Result<(), Error> {
-    known.learn(meeting);
-    if known.is_closed() || model.k < 2 || known.best.value() <= 0.0 {
+    incumbent.update_from(shared);
+    if incumbent.is_closed() || model.k < 2 || incumbent.best.value() <= Micros::ZERO {
         return Ok(());
     }
     let began = Instant::now();
-    let scale = known.best.value();
+    let scale = incumbent.best.value();
     let step = step(model, scale);
-    // Only what is better is looked for: where nothing is found, what is known is the best. Costs that are multiples of a step
-    // are told apart by half of one, however coefficients are rounded.
+    // Only improvements are feasible: infeasibility proves the incumbent optimal. If costs are multiples of a step, the
+    // cutoff is half a step below, which is robust to rounded coefficients.
     let has_grain = grain(model, scale).is_some();
     let most = if has_grain { scale - step / 2.0 } else { scale - step };
-    let least = known.best.bound().verified_value().min(most);
+    let least = incumbent.best.bound().verified_value().min(most);
     let formulation = Formulation::new(model, &Shape::exact(model.k), scale, least, most);
     let see = |values: &[f64]| {
         let blocks = formulation.blocks(values);
-        let value = State::new(model, blocks.clone(), known.order.clone()).value();
+        let value = State::new(model, blocks.clone(), incumbent.order.clone()).value();
         options.observer.of("milp").plan(value);
-        meeting.found(value, blocks, "milp");
+        shared.report_solution(value, blocks, "milp");
         value
     };
     let mut best = scale;
@@ -72,7 +72,7 @@ pub(super) fn exact(
                 options.observer.bound(claimed(model, bound, scale).min(scale), "exact");
             }
             Event::Wanted(place) => {
-                let better = meeting.better_than(best).filter(|better| better.value() <= most);
+                let better = shared.better_than(best).filter(|better| better.value() <= most);
                 if let Some((value, blocks)) =
                     better.as_ref().and_then(|better| Some((better.value(), better.solution()?)))
                 {
@@ -81,34 +81,36 @@ pub(super) fn exact(
                 }
             }
         }
-        if meeting.incumbent.is_over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if shared.incumbent.is_over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     let outcome = formulation.program.prove(&limits.left_since(began), None, &mut observer)?;
     if let Some(values) = &outcome.values {
         see(values);
     }
-    known.learn(meeting);
-    // Plans that are no solution cost more than the program allows; where costs are multiples of a step, as much as is known.
-    known.best.prove(bound_of(model, &outcome, scale, if has_grain { scale } else { most }, "exact"));
-    meeting.proven(known.best.bound());
+    incumbent.update_from(shared);
+    // Plans that are not solutions cost more than `most`; if costs are multiples of a step, at least the incumbent's
+    // value.
+    incumbent.best.prove(bound_of(model, &outcome, scale, if has_grain { scale } else { most }, "exact"));
+    shared.report_bound(incumbent.best.bound());
     Ok(())
 }
 
-/// Bound that a program shows in parts of `scale`, where all that is no solution costs `most` at least.
+/// Returns the bound of a program in units of `scale`, where everything that is not a solution costs at least `most`.
 fn bound_of(model: &Model, outcome: &Outcome, scale: Micros, most: Micros, by: &str) -> Bound {
     let verified = up(model, mip::rounded(outcome.verified.clamp(0.0, most / scale)) * scale, scale).min(most);
     let claimed = claimed(model, outcome.bound, scale).min(most);
     Bound::by(verified, by, Proof::SafeDual).or(Bound::by(claimed, by, Proof::Solver))
 }
 
-/// Section 3.2: some stage has at least its share of the work; what the cheapest such one costs.
-pub(super) fn bottleneck(model: &Model, known: &Known, limits: &Limits) -> Result<Bound, Error> {
+/// Section 3.2: some stage has at least its share of the work; bounds the cost of the cheapest such stage.
+pub(super) fn bottleneck(model: &Model, incumbent: &PipelineIncumbent, limits: &Limits) -> Result<Bound, Error> {
     let shape = Shape::bottleneck(bounds::simple(model).value);
-    relaxed(model, &shape, known, limits, "bottleneck")
+    relaxed(model, &shape, incumbent, limits, "bottleneck")
 }
 
-/// Section 3.3: the same for each number of stages before it; the least holds. Cores take turns, each program has its share.
-pub(super) fn bottleneck_guess(model: &Model, known: &Known, limits: &Limits) -> Result<Bound, Error> {
+/// Section 3.3: the same for each number of stages before it; the minimum is the bound. The programs are distributed
+/// over the cores and share the limit.
+pub(super) fn bottleneck_guess(model: &Model, incumbent: &PipelineIncumbent, limits: &Limits) -> Result<Bound, Error> {
     let work = bounds::simple(model).value;
     let workers = cores().min(model.k);
     let rounds = model.k.div_ceil(workers);
@@ -116,7 +118,7 @@ pub(super) fn bottleneck_guess(model: &Model, known: &Known, limits: &Limits) ->
     let each = Limits { seconds: limits.seconds.map(|seconds| seconds / rounds as f64), iterations, ..*limits };
     let some = |worker: usize| -> Result<Vec<Bound>, Error> {
         let guess =
-            |before: usize| relaxed(model, &Shape::guess(work, before, model.k), known, &each, "bottleneck-guess");
+            |before: usize| relaxed(model, &Shape::guess(work, before, model.k), incumbent, &each, "bottleneck-guess");
         (worker..model.k).step_by(workers).map(guess).collect()
     };
     let all: Vec<Result<Vec<Bound>, Error>> = thread::scope(|scope| {
@@ -125,8 +127,8 @@ pub(super) fn bottleneck_guess(model: &Model, known: &Known, limits: &Limits) ->
         let panicked = || Error::Bug("a bound's thread panicked".to_owned());
         threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err(panicked()))).collect()
     });
-    // The least of what is verified of each, and the least of what is said of each.
-    let (mut verified, mut claimed) = (f64::INFINITY, f64::INFINITY);
+    // Minimum of the verified bounds, and minimum of the claimed bounds.
+    let (mut verified, mut claimed) = (Micros::INFINITY, Micros::INFINITY);
     for bounds in all {
         for bound in bounds? {
             verified = verified.min(bound.verified_value());
@@ -137,40 +139,47 @@ pub(super) fn bottleneck_guess(model: &Model, known: &Known, limits: &Limits) ->
     Ok(by(verified, Proof::SafeDual).or(by(claimed, Proof::Solver)))
 }
 
-/// A relaxation's bound. Where nothing fits below what is known, that is the bound.
-fn relaxed(model: &Model, shape: &Shape, known: &Known, limits: &Limits, by: &str) -> Result<Bound, Error> {
-    let scale = known.best.value();
-    if scale <= 0.0 {
-        return Ok(Bound::new(0.0, by));
+/// Returns a relaxation's bound. If nothing is feasible below the incumbent, that is the bound.
+fn relaxed(
+    model: &Model,
+    shape: &Shape,
+    incumbent: &PipelineIncumbent,
+    limits: &Limits,
+    by: &str,
+) -> Result<Bound, Error> {
+    let scale = incumbent.best.value();
+    if scale <= Micros::ZERO {
+        return Ok(Bound::new(Micros::ZERO, by));
     }
     let began = Instant::now();
-    let formulation = Formulation::new(model, shape, scale, 0.0, scale);
+    let formulation = Formulation::new(model, shape, scale, Micros::ZERO, scale);
     let outcome = formulation.program.prove(&limits.left_since(began), None, &mut |_| ControlFlow::Continue(()))?;
     Ok(bound_of(model, &outcome, scale, scale, by))
 }
 
-/// A bound that HiGHS gives in microseconds, less what tolerances may have made of it.
+/// Converts a bound of HiGHS to microseconds, less its tolerances.
 fn claimed(model: &Model, bound: f64, scale: Micros) -> Micros {
-    up(model, (bound - SLACK) * scale, scale).max(0.0)
+    up(model, (bound - SLACK) * scale, scale).max(Micros::ZERO)
 }
 
-/// Where all costs are multiples of something, a bound goes up to the next.
+/// Rounds a bound up, if all costs are multiples of a grain.
 pub(super) fn up(model: &Model, bound: Micros, scale: Micros) -> Micros {
     match grain(model, scale) {
-        Some(grain) if bound.is_finite() && bound > 0.0 => (bound / grain - 1e-6).ceil() * grain,
+        Some(grain) if bound.is_finite() && bound > Micros::ZERO => (bound / grain - 1e-6).ceil() * grain,
         _ => bound,
     }
 }
 
-/// By how much a better value is better at least, or what is not worth looking for.
+/// Returns the minimum improvement, or the improvement that is not worth a search.
 fn step(model: &Model, scale: Micros) -> Micros {
     grain(model, scale).unwrap_or(scale * SLACK)
 }
 
-/// Number that all costs are multiples of: found where all numbers are whole, and told apart by the solver.
+/// Returns the greatest common divisor of all costs, if they are integers and the solver's tolerance resolves it.
 fn grain(model: &Model, scale: Micros) -> Option<Micros> {
     const MOST: f64 = 1e12;
     let numbers = model.work.iter().copied().chain(model.tensors.iter().map(|tensor| tensor.time));
+    let numbers = numbers.map(f64::from);
     let mut common = 0_u64;
     for number in numbers {
         if number.fract() != 0.0 || number > MOST {
@@ -182,5 +191,5 @@ fn grain(model: &Model, scale: Micros) -> Option<Micros> {
         }
         common = a;
     }
-    Some(common as f64).filter(|grain| *grain > scale * SLACK && model.memory.is_none())
+    Some(Micros(common as f64)).filter(|grain| *grain > scale * SLACK && model.memory.is_none())
 }

@@ -1,4 +1,7 @@
-//! The problem as pipelines see it: tasks that must share a block are one, tensors that never leave it are gone.
+//! Model of pipelines on equal devices: tasks that must share a block are merged, and tensors inside a task are
+//! dropped.
+
+use std::iter::Sum;
 
 use crate::model::error::Error;
 use crate::model::options::Options;
@@ -6,14 +9,14 @@ use crate::model::options::PipelineCost;
 use crate::model::problem::{Pipeline, Problem};
 use crate::model::units::{Bytes, BytesPerMicro, Micros};
 
-use super::together::together;
+use super::merge::merge_nodes;
 
-/// A value that crosses from its block to others, unless all its readers are where it is made.
+/// A value with readers in other tasks; it crosses blocks unless all readers are in its producer's block.
 #[derive(Clone, Debug)]
 pub(super) struct Tensor {
     pub(super) producer: u32,
     pub(super) readers: Vec<u32>,
-    /// What it takes to bring it into a block or out of one.
+    /// Time to move it into or out of a block.
     pub(super) time: Micros,
     pub(super) bytes: Bytes,
 }
@@ -25,29 +28,29 @@ pub(super) struct Memory {
     pub(super) bandwidth: BytesPerMicro,
     /// Parameters of each task.
     pub(super) weight: Vec<Bytes>,
-    /// What each task needs only while it runs: scratch, and results that nobody else reads.
+    /// Bytes that are live only while a task runs: scratch, and results without readers.
     pub(super) scratch: Vec<Bytes>,
 }
 
 impl Memory {
-    /// What is alive while a task runs, whatever else is in its block. Of several nodes that are one task nothing is said:
-    /// they run one after the other.
+    /// Returns a lower bound on the live bytes while a task runs, for any block. Zero for a task of several nodes,
+    /// which run one after the other.
     pub(super) fn alive(&self, model: &Model, task: usize) -> Bytes {
         if model.nodes[task].len() > 1 {
-            return 0.0;
+            return Bytes::ZERO;
         }
         let tensors = model.makes[task].iter().chain(&model.reads[task]);
         self.scratch[task] + tensors.map(|tensor| model.tensors[*tensor as usize].bytes).sum::<Bytes>()
     }
 
-    /// Eq. (2) for a block whose tasks run in this order. A tensor from elsewhere is there from the start until its last
-    /// reader; one made here until its last reader, or until the end where one is elsewhere.
+    /// Overflow by eq. (2) of a block whose tasks run in this order. A tensor from another block is live from the start
+    /// until its last reader; one produced here until its last reader, or until the end if one is in another block.
     pub(super) fn overflow(&self, model: &Model, tasks: &[u32]) -> Micros {
         const ELSEWHERE: usize = usize::MAX;
         let mut step = vec![ELSEWHERE; model.tasks()];
         tasks.iter().enumerate().for_each(|(index, task)| step[*task as usize] = index);
-        let mut change = vec![0.0; tasks.len() + 1];
-        let mut held = 0.0;
+        let mut change = vec![Bytes::ZERO; tasks.len() + 1];
+        let mut held = Bytes::ZERO;
         for (index, &task) in tasks.iter().enumerate() {
             let task = task as usize;
             held += self.weight[task];
@@ -69,54 +72,51 @@ impl Memory {
                 }
             }
         }
-        let mut peak: Bytes = 0.0;
-        let mut live = 0.0;
+        let mut peak = Bytes::ZERO;
+        let mut live = Bytes::ZERO;
         for change in change {
             live += change;
             peak = peak.max(live);
         }
-        (held + peak - self.capacity).max(0.0) / self.bandwidth
+        (held + peak - self.capacity).max(Bytes::ZERO) / self.bandwidth
     }
 }
 
-/// Equal stages. Tasks are numbered in an order in which each comes after those whose values it reads.
+/// Equal stages. Tasks are numbered in topological order.
 #[derive(Clone, Debug)]
 pub(super) struct Model {
-    /// At most so many blocks.
+    /// Maximum number of blocks.
     pub(super) k: usize,
     pub(super) cost: PipelineCost,
     pub(super) work: Vec<Micros>,
     pub(super) tensors: Vec<Tensor>,
-    /// The tensors that each task makes, and reads.
+    /// Tensors that each task produces, and reads.
     pub(super) makes: Vec<Vec<u32>>,
     pub(super) reads: Vec<Vec<u32>>,
-    /// Each other task once.
+    /// Predecessors and successors, without duplicates.
     pub(super) before: Vec<Vec<u32>>,
     pub(super) after: Vec<Vec<u32>>,
     pub(super) memory: Option<Memory>,
-    /// The problem's nodes that are each task, in the order in which they run.
+    /// The problem's nodes of each task, in execution order.
     pub(super) nodes: Vec<Vec<usize>>,
 }
 
 impl Model {
-    /// The problem's form has been checked.
+    /// Builds the model of a problem whose form has been checked.
     pub(super) fn new(problem: &Problem, view: &Pipeline, options: &Options) -> Result<Self, Error> {
         let k = stages(view, options)?;
-        let nodes = together(problem, problem.colocate.as_deref().unwrap_or_default())?;
+        let nodes = merge_nodes(problem, problem.colocate.as_deref().unwrap_or_default())?;
         let mut task_of = vec![0_u32; problem.nodes.len()];
         for (task, nodes) in nodes.iter().enumerate() {
             nodes.iter().for_each(|node| task_of[*node] = task as u32);
         }
-        let sum = |figure: &dyn Fn(usize) -> f64| -> Vec<f64> {
-            nodes.iter().map(|nodes| nodes.iter().map(|node| figure(*node)).sum()).collect()
-        };
         let memory = view.memory.map(|capacity| Memory {
             capacity,
             bandwidth: view.bandwidth,
-            weight: sum(&|node| problem.nodes[node].weight),
-            scratch: sum(&|node| problem.nodes[node].scratch),
+            weight: sums(&nodes, |node| problem.nodes[node].weight),
+            scratch: sums(&nodes, |node| problem.nodes[node].scratch),
         });
-        let work = sum(&|node| view.work[node]);
+        let work = sums(&nodes, |node| view.work[node]);
         let mut model = Self { memory, ..Self::plain(k, options.pipeline_cost.unwrap_or_default(), work, nodes) };
         for tensor in problem.all_tensors() {
             let producer = task_of[tensor.from];
@@ -129,7 +129,7 @@ impl Model {
         Ok(model)
     }
 
-    /// Tasks without tensors and with as much memory as they like.
+    /// Returns a model without tensors and with unlimited memory.
     pub(super) fn plain(k: usize, cost: PipelineCost, work: Vec<Micros>, nodes: Vec<Vec<usize>>) -> Self {
         let none = vec![Vec::new(); nodes.len()];
         Self {
@@ -146,7 +146,7 @@ impl Model {
         }
     }
 
-    /// When all tensors are there.
+    /// Removes duplicate edges; called after the last tensor is added.
     pub(super) fn tidy(&mut self) {
         for list in self.before.iter_mut().chain(&mut self.after) {
             list.sort_unstable();
@@ -157,7 +157,7 @@ impl Model {
     pub(super) fn add(&mut self, tensor: Tensor) {
         let producer = tensor.producer as usize;
         if tensor.readers.is_empty() {
-            // It stays where it is; as long as its task runs it takes room.
+            // It stays in its block, and is live while its task runs.
             if let Some(memory) = &mut self.memory {
                 memory.scratch[producer] += tensor.bytes;
             }
@@ -177,12 +177,12 @@ impl Model {
         self.work.len()
     }
 
-    /// What a block costs (eq. 3), or the longer of what it does at the same time.
+    /// Returns the cost of a block: eq. (3), or the maximum of compute and transfers if they overlap.
     pub(super) fn block_cost(&self, work: Micros, overflow: Micros, io: Micros) -> Micros {
         self.cost.of(work + overflow, io)
     }
 
-    /// Each node's block, from each task's.
+    /// Returns each node's block, from each task's.
     pub(super) fn node_blocks(&self, block: &[u32]) -> Vec<usize> {
         let mut blocks = vec![0; self.nodes.iter().map(Vec::len).sum()];
         for (nodes, block) in self.nodes.iter().zip(block) {
@@ -192,14 +192,17 @@ impl Model {
     }
 }
 
-/// How many blocks there may be: what was asked for, else what the view says where it says one number.
+/// Returns the maximum number of blocks: the option, or else the view's number if it is unique.
 fn stages(view: &Pipeline, options: &Options) -> Result<usize, Error> {
     let k = match (options.stages, view.k.as_slice()) {
         (Some(k), _) => k,
         (None, [k]) => *k,
         (None, several) => {
             let numbers: Vec<String> = several.iter().map(u32::to_string).collect();
-            let message = format!("how many stages? the problem's view has k = [{}]; say which", numbers.join(", "));
+            let message = format!(
+                "the number of stages is ambiguous: the problem's view has k = [{}]; choose one with --k",
+                numbers.join(", ")
+            );
             return Err(Error::Unsupported(message));
         }
     };
@@ -207,4 +210,9 @@ fn stages(view: &Pipeline, options: &Options) -> Result<usize, Error> {
         return Err(Error::Unsupported("a pipeline has at least one stage, not 0".to_owned()));
     }
     Ok(k as usize)
+}
+
+/// Sums a figure over the nodes of each task.
+fn sums<T: Sum>(tasks: &[Vec<usize>], figure: impl Fn(usize) -> T) -> Vec<T> {
+    tasks.iter().map(|nodes| nodes.iter().map(|node| figure(*node)).sum()).collect()
 }

@@ -1,4 +1,4 @@
-//! Orders of the tasks in which each comes after those whose values it reads.
+//! Topological orders of the tasks.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -7,8 +7,8 @@ use super::model::Model;
 use crate::model::units::Total;
 use crate::random::Random;
 
-/// Kahn's algorithm with priorities (Algorithm 3): of the tasks that wait for nothing the highest key first, of equals the lowest
-/// number.
+/// Kahn's algorithm with priorities (Algorithm 3): of the ready tasks the one with the highest key first; ties go to
+/// the lowest number.
 pub(super) fn by_keys(model: &Model, keys: &[f64]) -> Vec<u32> {
     let mut waits: Vec<u32> = model.before.iter().map(|before| before.len() as u32).collect();
     let is_free = |task: &usize| model.before[*task].is_empty();
@@ -27,20 +27,20 @@ pub(super) fn by_keys(model: &Model, keys: &[f64]) -> Vec<u32> {
     order
 }
 
-/// Independent keys.
+/// Returns independent random keys.
 pub(super) fn random_keys(model: &Model, random: &mut Random) -> Vec<f64> {
     (0..model.tasks()).map(|_| random.unit()).collect()
 }
 
-/// Length of an order's tensors (MLA): the sum of the ways from maker to reader, with the tensors' times as weights
-/// or without.
+/// Returns the length of an order (minimum linear arrangement): the sum of distances from producers to readers,
+/// optionally weighted by the tensors' times.
 pub(super) fn length(model: &Model, order: &[u32], weighted: bool) -> f64 {
     let mut place = vec![0_u32; order.len()];
     order.iter().enumerate().for_each(|(position, task)| place[*task as usize] = position as u32);
     let way = |from: u32, to: u32| f64::from(place[to as usize].abs_diff(place[from as usize]));
     let tensor = |tensor: &super::model::Tensor| {
         let ways: f64 = tensor.readers.iter().map(|reader| way(tensor.producer, *reader)).sum();
-        if weighted { ways * tensor.time } else { ways }
+        if weighted { ways * tensor.time.0 } else { ways }
     };
     model.tensors.iter().map(tensor).sum()
 }

@@ -1,11 +1,11 @@
-//! Which tasks a block can hold: sets of a high price that cost no more than a threshold.
+//! Enumerates blocks of a high total price whose cost is at most a threshold.
 //!
-//! Tasks are decided one after the other, in or out, depth first. A block is convex: what is between two of its tasks is in
-//! it. What it costs is at least linear in who else comes in. A tensor that is inside already leaves unless all others at
-//! it come in, so each of m others saves at most a share of 1/m; one that is outside already comes in with the first, so
-//! each brings at least such a share. One of which nothing is decided costs at least what it takes from some of its tasks
-//! to give to others. At any rate of exchange between cost and price, this bounds the price of all that can
-//! still be made. All is counted in whole numbers, rounded so that no block is missed.
+//! Tasks are decided one by one, inside or outside, depth first. A block is convex: tasks between two of its tasks are
+//! inside. A linear function of the undecided tasks bounds its cost from below. A tensor with an end inside leaves
+//! unless all its other ends come in, so each of m open ends saves at most a share of 1/m; one with an end outside
+//! enters with the first end that comes in, so each of m open ends adds at least such a share. A tensor with undecided
+//! ends only contributes a shift of cost between its ends. With any exchange rate between cost and price, this bounds
+//! the price of all completions. All numbers are integers, rounded so that no block is missed.
 
 mod effort;
 mod sets;
@@ -18,25 +18,25 @@ pub(super) use effort::Effort;
 use sets::{each, reached};
 use wire::{Share, Wire};
 
-/// The threshold as a whole number, and the most that is told apart from what is above it.
+/// The threshold as an integer, and the cap of larger costs as a multiple of it.
 const THRESHOLD: i64 = 1 << 24;
 const BEYOND: f64 = 2.0;
-/// The highest rate of exchange, so that no sum of prices is too large to be counted.
+/// Maximum exchange rate, so that sums of prices do not overflow.
 const MOST_RATE: f64 = (1 << 22) as f64;
-/// Rates of exchange that are tried, in parts of the average.
+/// Exchange rates that are tried, relative to the mean.
 const RATES: [f64; 4] = [0.95, 1.0, 1.05, 1.15];
-/// Number of times that costs are shifted between tasks.
+/// Number of passes that shift costs between tasks.
 const SWEEPS: usize = 30;
-/// Nodes between looks at the clock, and to make something better of a block.
+/// Nodes between checks of the budget, and nodes spent on improving a block.
 const STRIDE: u64 = 32;
-const BETTER: u64 = 300;
+const IMPROVEMENT_NODES: u64 = 300;
 
 /// Result of a search.
 pub(super) enum Packed {
     Blocks(Vec<Vec<u32>>),
-    /// There is none.
+    /// No block exists.
     Nothing,
-    /// The effort is spent.
+    /// The budget is spent.
     Unknown,
 }
 
@@ -47,13 +47,13 @@ enum Place {
     Outside,
 }
 
-/// A search for blocks of one model.
+/// Search for blocks of one model.
 pub(super) struct Packer<'a> {
     model: &'a Model,
     wires: Vec<Wire>,
-    /// The tensors of each task.
+    /// Tensors of each task.
     at: Vec<Vec<u32>>,
-    /// All that a task waits for, and all that waits for it, as bits.
+    /// Ancestors and descendants of each task as bit sets.
     ancestors: Vec<Vec<u64>>,
     descendants: Vec<Vec<u64>>,
     work: Vec<i64>,
@@ -63,22 +63,22 @@ pub(super) struct Packer<'a> {
     rates: [i64; RATES.len()],
     place: Vec<Place>,
     outside: Vec<u64>,
-    /// Ancestors and descendants of what is inside.
+    /// Ancestors and descendants of the tasks inside.
     above: Vec<u64>,
     below: Vec<u64>,
-    /// Cost of each open task beyond its work.
+    /// Cost of each open task in addition to its work.
     more: Vec<i64>,
-    /// Worth of open tasks at each rate.
+    /// Total worth of open tasks at each rate.
     worth: [i64; RATES.len()],
     inside: (i64, i64),
-    /// Decisions, with what an open task cost more, and what was above and below.
+    /// Decisions, with the previous additional cost of the task.
     trail: Vec<(u32, i64)>,
     sets: Vec<u64>,
     queue: Vec<(u32, Place)>,
     found: Vec<Vec<u32>>,
-    /// The best block with the first task that is inside, and how many nodes are left to make it better.
+    /// The best block with the current first task, and the number of nodes left to improve it.
     best: Option<(i64, Vec<u32>)>,
-    patience: u64,
+    improvement_nodes: u64,
     effort: Effort,
     over: bool,
 }
@@ -102,7 +102,7 @@ impl<'a> Packer<'a> {
             work: vec![0; tasks],
             price: vec![0; tasks],
             need: 0,
-            threshold: 0.0,
+            threshold: Micros::ZERO,
             rates: [0; RATES.len()],
             place: vec![Place::Open; tasks],
             outside: vec![0; words],
@@ -116,13 +116,13 @@ impl<'a> Packer<'a> {
             queue: Vec::new(),
             found: Vec::new(),
             best: None,
-            patience: 0,
+            improvement_nodes: 0,
             effort: Effort::nodes(0),
             over: false,
         }
     }
 
-    /// Blocks that cost at most the threshold and have at least the price that is needed, not more than so many.
+    /// Finds at most `count` blocks that cost at most the threshold and have at least the price `need`.
     pub(super) fn find(
         &mut self,
         (prices, need): (&[i64], i64),
@@ -142,7 +142,7 @@ impl<'a> Packer<'a> {
         (0..self.model.tasks()).for_each(|task| self.value(task, 1));
         (self.effort, self.over) = (effort.clone(), false);
         self.search(count);
-        // What had to be inside from the beginning is not the first of anything.
+        // A block whose first task was forced inside has not been collected by the search.
         self.found.extend(self.best.take().map(|(_, tasks)| tasks));
         effort.budget.iterations = self.effort.budget.iterations;
         match std::mem::take(&mut self.found) {
@@ -152,7 +152,7 @@ impl<'a> Packer<'a> {
         }
     }
 
-    /// The price that a block must have: that of a better one where there is one.
+    /// Returns the price that a block must have: more than that of the best one so far.
     fn needed(&self) -> i64 {
         self.best.as_ref().map_or(self.need, |(price, _)| price + 1)
     }
@@ -161,16 +161,16 @@ impl<'a> Packer<'a> {
         let nodes = &mut self.effort.budget.iterations;
         *nodes = nodes.saturating_sub(1);
         self.over |= nodes.is_multiple_of(STRIDE) && self.effort.is_spent();
-        self.patience = self.patience.saturating_sub(1);
+        self.improvement_nodes = self.improvement_nodes.saturating_sub(1);
         let mark = self.trail.len();
         let Some(next) = self.narrow() else { return self.undo(mark) };
         let (price, least) = self.inside;
         if price >= self.needed() && least <= THRESHOLD {
             let is_inside = |task: &u32| self.place[*task as usize] == Place::Inside;
             let tasks: Vec<u32> = (0..self.model.tasks() as u32).filter(is_inside).collect();
-            // Whole numbers are a little too low.
+            // Integer costs are rounded down.
             if cost(self.model, &tasks) <= self.threshold {
-                self.patience = if self.best.is_none() { BETTER } else { self.patience };
+                self.improvement_nodes = if self.best.is_none() { IMPROVEMENT_NODES } else { self.improvement_nodes };
                 self.best = Some((price, tasks));
             }
         }
@@ -185,14 +185,14 @@ impl<'a> Packer<'a> {
                 self.found.push(tasks);
                 self.over |= self.found.len() >= count;
             }
-            if self.over || (self.best.is_some() && self.patience == 0) {
+            if self.over || (self.best.is_some() && self.improvement_nodes == 0) {
                 break;
             }
         }
         self.undo(mark);
     }
 
-    /// Decides what follows, and says which task to decide next, if any is open. None where no block can come of it.
+    /// Propagates decisions; returns the next task to decide, if any is open. `None` if no block can result.
     fn narrow(&mut self) -> Option<Option<u32>> {
         loop {
             while let Some((task, place)) = self.queue.pop() {
@@ -228,7 +228,7 @@ impl<'a> Packer<'a> {
         }
     }
 
-    /// Puts a task in its place, and what has to follow into the queue. False where it is elsewhere already.
+    /// Decides a task, and queues the implied decisions. Returns false on a contradiction.
     fn decide(&mut self, task: usize, place: Place) -> bool {
         if self.place[task] != Place::Open {
             return self.place[task] == place;
@@ -267,7 +267,7 @@ impl<'a> Packer<'a> {
         true
     }
 
-    /// What is on the far side of a task that is outside stays outside.
+    /// Tasks beyond a task that is outside stay outside (convexity).
     fn leave_out(&mut self, task: usize, before: bool) {
         let far = if before { &self.ancestors[task] } else { &self.descendants[task] };
         for (word, (far, outside)) in far.iter().zip(&self.outside).enumerate() {
@@ -275,7 +275,7 @@ impl<'a> Packer<'a> {
         }
     }
 
-    /// An open task costs more.
+    /// Changes the additional cost of an open task.
     fn change(&mut self, task: usize, by: i64) {
         let (price, cost) = (self.price[task], self.work[task] + self.more[task]);
         self.more[task] += by;
@@ -284,10 +284,10 @@ impl<'a> Packer<'a> {
         }
     }
 
-    /// Lets tensors shift costs between tasks, so that the cost of each is in proportion to its price.
+    /// Shifts costs of tensors between their tasks, so that the cost of each is proportional to its price.
     fn even_out(&mut self, average: f64) {
         self.more.fill(0);
-        let mut wanted: Vec<i64> =
+        let mut target: Vec<i64> =
             self.price.iter().zip(&self.work).map(|(price, work)| (*price as f64 / average) as i64 - work).collect();
         for wire in &mut self.wires {
             wire.shift.clear();
@@ -296,14 +296,14 @@ impl<'a> Packer<'a> {
         for _ in 0..SWEEPS {
             for wire in &mut self.wires {
                 let borne: i64 = wire.shift.iter().map(|shift| (*shift).max(0)).sum();
-                let want = |end: &usize| wanted[wire.ends[*end] as usize];
-                let Some(high) = (0..wire.ends.len()).max_by_key(want) else { continue };
-                let Some(low) = (0..wire.ends.len()).min_by_key(want) else { continue };
-                let by = ((want(&high) - want(&low)) / 2).min(wire.time - borne);
+                let gap = |end: &usize| target[wire.ends[*end] as usize];
+                let Some(high) = (0..wire.ends.len()).max_by_key(gap) else { continue };
+                let Some(low) = (0..wire.ends.len()).min_by_key(gap) else { continue };
+                let by = ((gap(&high) - gap(&low)) / 2).min(wire.time - borne);
                 wire.shift[high] += by;
                 wire.shift[low] -= by;
-                wanted[wire.ends[high] as usize] -= by;
-                wanted[wire.ends[low] as usize] += by;
+                target[wire.ends[high] as usize] -= by;
+                target[wire.ends[low] as usize] += by;
             }
         }
         for wire in &self.wires {
@@ -311,7 +311,7 @@ impl<'a> Packer<'a> {
         }
     }
 
-    /// Counts an open task's worth, or takes it away.
+    /// Adds or removes an open task's worth.
     fn value(&mut self, task: usize, sign: i64) {
         let cost = self.work[task] + self.more[task];
         for (worth, rate) in self.worth.iter_mut().zip(self.rates) {
@@ -319,7 +319,7 @@ impl<'a> Packer<'a> {
         }
     }
 
-    /// Counts a task at its tensors, or takes it away.
+    /// Adds or removes a task at its tensors.
     fn count(&mut self, task: usize, place: Place, sign: i64) {
         for index in 0..self.at[task].len() {
             let wire = self.at[task][index] as usize;
@@ -345,7 +345,7 @@ impl<'a> Packer<'a> {
         }
     }
 
-    /// Takes decisions back.
+    /// Undoes decisions.
     fn undo(&mut self, mark: usize) {
         self.queue.clear();
         while self.trail.len() > mark {
@@ -371,7 +371,7 @@ impl<'a> Packer<'a> {
     }
 }
 
-/// Cost of a block, but for memory.
+/// Returns the cost of a block without overflow.
 pub(super) fn cost(model: &Model, block: &[u32]) -> Micros {
     let mut inside = vec![false; model.tasks()];
     block.iter().for_each(|task| inside[*task as usize] = true);

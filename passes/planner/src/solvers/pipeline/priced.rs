@@ -1,7 +1,7 @@
-//! A bound for many stages: whatever tasks are priced at, some stage has at least a k-th of all prices. So the cheapest block
-//! of such a price is a bound (Section 3.2 has it with work as the price), and the best prices make it a good one. They are
-//! found as the dual of a linear program over blocks: as long as a block of the threshold's cost has too high a price,
-//! prices must change; where none has, no pipeline reaches the threshold.
+//! Bound for many stages: for any prices of tasks, some stage has at least a k-th of the total price. So the cheapest
+//! block with such a price is a bound (Section 3.2 uses work as the price). Good prices are dual solutions of a linear
+//! program over blocks (column generation): as long as a block within the threshold has too high a price, prices
+//! change; if there is none, no pipeline reaches the threshold.
 
 use super::milp;
 use super::model::Model;
@@ -12,26 +12,26 @@ use crate::model::options::PipelineCost;
 use crate::model::plan::Bound;
 use crate::model::units::Micros;
 
-/// Of more tasks it takes too long to say who waits for whom.
+/// Limit on tasks for the transitive closure.
 const MOST_TASKS: usize = 1000;
-/// A price of one.
+/// Fixed-point representation of the price one.
 const ONE: f64 = (1_u64 << 40) as f64;
-/// The first step of the threshold, and the last that is tried.
+/// First step of the threshold, and the smallest one.
 const STEP: f64 = 0.0075;
 const LAST_STEP: f64 = 2e-4;
 /// Relative distance of a bound from the cost of its block.
 const CLOSE: f64 = 1e-9;
-/// Distance of prices at first from those that have proven something.
+/// Initial and maximum width of the box around the prices of the last proof.
 const WIDTH: f64 = 0.05;
 const WIDEST: f64 = 10.0;
-/// By what share prices must be more than those of k blocks.
+/// Relative excess of total price required for a refutation.
 const MARGIN: f64 = 1e-6;
-/// Blocks that prices are changed for at a time.
+/// Blocks added per iteration.
 const BLOCKS: usize = 24;
 
-/// Least cost of some task's block, whatever else is in it: the most of all tasks. Not below what is known.
+/// Maximum over tasks of the minimum cost of a block that contains the task. `least` is a known lower bound.
 pub(super) fn cut(model: &Model, least: Micros, effort: &mut Effort) -> Option<Bound> {
-    if !is_priced(model) || least <= 0.0 {
+    if !is_priced(model) || least <= Micros::ZERO {
         return None;
     }
     let mut packer = Packer::new(model);
@@ -43,7 +43,8 @@ pub(super) fn cut(model: &Model, least: Micros, effort: &mut Effort) -> Option<B
         if most <= low {
             break;
         }
-        // Only this task has a price, so a block of it is looked for: first one that says nothing, then ever cheaper ones.
+        // Only this task has a price, so blocks that contain it are found: first a test at the known bound, then ever
+        // cheaper ones.
         let mut prices = vec![0; model.tasks()];
         prices[task] = ONE as i64;
         let mut threshold = low;
@@ -64,27 +65,28 @@ pub(super) fn cut(model: &Model, least: Micros, effort: &mut Effort) -> Option<B
     bound(low)
 }
 
-/// The best threshold that is refuted, from one that is known to be, up to a value that is reached. Tells of every one.
+/// Returns the best threshold that is refuted, starting from a known bound, up to the incumbent's value. Reports every
+/// improvement.
 pub(super) fn priced(
     model: &Model,
     least: Micros,
     value: Micros,
     effort: &mut Effort,
-    tell: &mut dyn FnMut(&Bound),
+    report: &mut dyn FnMut(&Bound),
 ) -> Result<Option<Bound>, Error> {
-    if !is_priced(model) || least <= 0.0 {
+    if !is_priced(model) || least <= Micros::ZERO {
         return Ok(None);
     }
-    let mut market = Market::new(model, effort)?;
+    let mut pricing = Pricing::new(model, effort)?;
     let mut best = None;
     let (mut low, mut step) = (least, STEP);
     while step >= LAST_STEP && low < value {
         let threshold = (low * (1.0 + step)).min(value);
-        match market.refute(threshold, effort)? {
+        match pricing.refute(threshold, effort)? {
             Answer::Refuted => {
                 low = threshold;
                 let bound = Bound::new(milp::up(model, low, value), "priced");
-                tell(&bound);
+                report(&bound);
                 best = Some(bound);
             }
             Answer::Stands => step /= 2.0,
@@ -94,9 +96,11 @@ pub(super) fn priced(
     Ok(best)
 }
 
-/// Where stages work and move tensors at the same time, work and transfers do not add up to what is counted here.
+/// Returns true if prices apply: with overlap, work and transfers do not add up.
 pub(super) fn is_priced(model: &Model) -> bool {
-    model.cost == PipelineCost::Serial && model.tasks() <= MOST_TASKS && model.work.iter().any(|work| *work > 0.0)
+    model.cost == PipelineCost::Serial
+        && model.tasks() <= MOST_TASKS
+        && model.work.iter().any(|work| *work > Micros::ZERO)
 }
 
 enum Answer {
@@ -105,31 +109,31 @@ enum Answer {
     Spent,
 }
 
-/// Prices and the blocks that they are for.
-struct Market<'a> {
+/// Prices, and the blocks that constrain them.
+struct Pricing<'a> {
     model: &'a Model,
     packer: Packer<'a>,
     program: Relaxation,
     columns: Vec<Column>,
-    /// Blocks with what they cost.
+    /// Blocks with their costs.
     blocks: Vec<(Micros, Vec<u32>)>,
-    /// Prices that have refuted the last threshold: at first work.
+    /// Prices that refuted the last threshold; initially proportional to work.
     proven: Vec<f64>,
-    /// Cost of each task alone.
+    /// Cost of each task as a block of its own.
     scale: Vec<Micros>,
 }
 
-impl<'a> Market<'a> {
+impl<'a> Pricing<'a> {
     fn new(model: &'a Model, effort: &Effort) -> Result<Self, Error> {
         let all: Micros = model.work.iter().sum();
-        let proven = model.work.iter().map(|work| work / all * model.k as f64).collect();
+        let proven = model.work.iter().map(|work| *work / all * model.k as f64).collect();
         let scale = (0..model.tasks() as u32).map(|task| cost(model, &[task])).collect();
         let (program, columns) = empty(model, effort)?;
         Ok(Self { model, packer: Packer::new(model), program, columns, blocks: Vec::new(), proven, scale })
     }
 
     fn refute(&mut self, threshold: Micros, effort: &mut Effort) -> Result<Answer, Error> {
-        // Blocks that cost more say nothing about this threshold.
+        // Blocks that cost more than the threshold do not constrain its prices.
         if self.blocks.iter().any(|(cost, _)| *cost > threshold) {
             (self.program, self.columns) = empty(self.model, effort)?;
             self.blocks.retain(|(cost, _)| *cost <= threshold);
@@ -171,7 +175,7 @@ impl<'a> Market<'a> {
                 if effort.is_spent() {
                     return Ok(Answer::Spent);
                 }
-                // There are none so near.
+                // No refuting prices within the box.
                 if width > WIDEST {
                     return Ok(Answer::Stands);
                 }
@@ -181,7 +185,7 @@ impl<'a> Market<'a> {
         }
     }
 
-    /// Prices stay near those that have proven something.
+    /// Limits prices to a box around those of the last proof (stabilization).
     fn limit(&mut self, width: f64) -> Result<(), Error> {
         let all: Micros = self.scale.iter().sum();
         for (task, column) in self.columns.iter().enumerate() {
@@ -191,7 +195,7 @@ impl<'a> Market<'a> {
         Ok(())
     }
 
-    /// Prices are such that this block's are at most one.
+    /// Adds the constraint that the total price of a block is at most one.
     fn add(&mut self, block: Vec<u32>) -> Result<(), Error> {
         let terms: Vec<(Column, f64)> = block.iter().map(|task| (self.columns[*task as usize], -1.0)).collect();
         self.program.at_least(-1.0, &terms)?;
@@ -200,7 +204,7 @@ impl<'a> Market<'a> {
     }
 }
 
-/// Prices between nothing and one, as high as possible.
+/// Returns a program that maximizes the sum of prices between zero and one.
 fn empty(model: &Model, effort: &Effort) -> Result<(Relaxation, Vec<Column>), Error> {
     let mut program = Program::default();
     let columns = (0..model.tasks()).map(|_| program.column(0.0, 1.0, -1.0)).collect();

@@ -1,24 +1,24 @@
-//! The integer program of pipelines (MTPP, Figure 3), and with other shapes its relaxations.
+//! Integer program of pipelines (MTPP, Figure 3), and its relaxations with other shapes.
 //!
-//! Blocks are numbered so that values only go up. `y[v][b]` says that task v is in block b or before it; which block it is
-//! in (the paper's x) is a difference of two of them. A value comes from the same block or an earlier one, so what the paper
-//! writes as (9) and (10) is tighter here: where one end of an edge is in a block and the other is not, the tensor crosses.
+//! Blocks are numbered topologically. `y[v][b]` is one if task v is in block b or before; the paper's x is the
+//! difference of two of them. A value comes from the same block or an earlier one, so (9) and (10) are tighter here: if
+//! one end of an edge is in a block and the other is not, the tensor crosses.
 
 use super::model::Model;
 use super::reach::Reach;
 use crate::mip::{Column, Program};
 use crate::model::options::PipelineCost;
-use crate::model::units::Micros;
+use crate::model::units::{Bytes, Micros};
 
-/// In parts of the best value, what cannot cross in anything better; solvers want no larger numbers.
+/// Cap of coefficients, in units of the incumbent's value: larger ones exceed every useful cost and harm numerics.
 const TOO_LONG: f64 = 2.0;
 
-/// What the blocks are.
+/// Shape of a program's blocks.
 #[derive(Clone, Debug)]
 pub(super) struct Shape {
-    /// How many stages each block stands for, one after the other; none where it may cost what it likes.
+    /// Number of consecutive stages that each block represents; `None` if its cost is not limited.
     pub(super) stages: Vec<Option<f64>>,
-    /// A block that has at least so much work.
+    /// A block with a minimum amount of work.
     pub(super) heavy: Option<(usize, Micros)>,
 }
 
@@ -28,34 +28,34 @@ impl Shape {
         Self { stages: vec![Some(1.0); k], heavy: None }
     }
 
-    /// Section 3.2: a stage that has its share of the work, all before it, all behind it.
+    /// Section 3.2: a stage with its share of the work, everything before it, everything behind it.
     pub(super) fn bottleneck(work: Micros) -> Self {
         Self { stages: vec![None, Some(1.0), None], heavy: Some((1, work)) }
     }
 
-    /// Section 3.3: the same, where it is known how many are before it.
+    /// Section 3.3: the same with a given number of stages before it.
     pub(super) fn guess(work: Micros, before: usize, k: usize) -> Self {
         let behind = k - 1 - before;
         Self { stages: vec![Some(before as f64), Some(1.0), Some(behind as f64)], heavy: Some((1, work)) }
     }
 }
 
-/// The program, and what its columns mean.
+/// The program and its variables.
 pub(super) struct Formulation<'a> {
     model: &'a Model,
     pub(super) program: Program,
-    /// For each task whether it is in block b or before, from b = -1, when it is not, to the last, when it is.
+    /// By task and block from -1 (fixed to zero) to the last (fixed to one): one if the task is in the block or before.
     placed: Vec<Vec<Column>>,
     bottleneck: Column,
     scale: Micros,
-    /// Whether a tensor goes into a block or out of it: the block, the tensor, the column.
+    /// Block, tensor, and a variable that is one if the tensor enters or leaves the block.
     crosses: Vec<(usize, usize, Column)>,
-    /// What is alive in a block, and what of it overflows.
+    /// Block, variable of its live bytes, variable of its overflow.
     holds: Vec<(usize, Column, Column)>,
 }
 
 impl<'a> Formulation<'a> {
-    /// The bottleneck is counted in parts of `scale`, and is between two values.
+    /// Builds the program. The bottleneck is in units of `scale`, between `least` and `most`.
     pub(super) fn new(model: &'a Model, shape: &Shape, scale: Micros, least: Micros, most: Micros) -> Self {
         let mut program = Program::default();
         let bottleneck = program.column(least / scale, most / scale, 1.0);
@@ -86,12 +86,12 @@ impl<'a> Formulation<'a> {
         made
     }
 
-    /// That a task is in a block, times a factor.
+    /// Returns the terms of a task being in a block, times a factor.
     fn inside(&self, task: usize, block: usize, factor: f64) -> [(Column, f64); 2] {
         [(self.placed[task][block + 1], factor), (self.placed[task][block], -factor)]
     }
 
-    /// What a block costs is no more than its stages may.
+    /// Limits the cost of a block to that of its stages.
     fn cost(&mut self, block: usize, stages: f64) {
         let (model, scale) = (self.model, self.scale);
         let mut work: Vec<(Column, f64)> =
@@ -99,7 +99,7 @@ impl<'a> Formulation<'a> {
         // Several stages have several memories.
         work.extend((stages == 1.0).then(|| self.overflow(block)).flatten().map(|overflow| (overflow, 1.0)));
         let mut moved: Vec<(Column, f64)> = Vec::new();
-        for (index, tensor) in model.tensors.iter().enumerate().filter(|(_, tensor)| tensor.time > 0.0) {
+        for (index, tensor) in model.tensors.iter().enumerate().filter(|(_, tensor)| tensor.time > Micros::ZERO) {
             let crosses = self.program.column(0.0, 1.0, 0.0);
             let [make, unmake] = self.inside(tensor.producer as usize, block, 1.0);
             for &reader in &tensor.readers {
@@ -121,8 +121,8 @@ impl<'a> Formulation<'a> {
         }
     }
 
-    /// At least what overflows a block's memory (eq. 2), as a part of the scale: its parameters, and what is alive while any
-    /// one of its tasks runs.
+    /// Lower bound on a block's overflow (eq. 2) in units of the scale: its parameters, plus the maximum of live bytes
+    /// over its tasks.
     fn overflow(&mut self, block: usize) -> Option<Column> {
         let model = self.model;
         let memory = model.memory.as_ref()?;
@@ -140,7 +140,7 @@ impl<'a> Formulation<'a> {
         Some(overflow)
     }
 
-    /// The solution that puts each task into its block, and costs so much.
+    /// Returns the solution for given blocks and their cost.
     pub(super) fn values(&self, blocks: &[u32], value: Micros) -> Vec<f64> {
         let mut values = vec![0.0; self.program.columns()];
         self.bottleneck.set(&mut values, value / self.scale);
@@ -158,28 +158,30 @@ impl<'a> Formulation<'a> {
         for (block, alive, overflow) in &self.holds {
             let Some(memory) = &self.model.memory else { continue };
             let inside: Vec<usize> = (0..self.model.tasks()).filter(|task| blocks[*task] as usize == *block).collect();
-            let most = inside.iter().map(|task| memory.alive(self.model, *task)).fold(0.0, f64::max);
-            let held = inside.iter().map(|task| memory.weight[*task]).sum::<f64>() + most;
+            let most = inside.iter().map(|task| memory.alive(self.model, *task)).fold(Bytes::ZERO, Bytes::max);
+            let held = inside.iter().map(|task| memory.weight[*task]).sum::<Bytes>() + most;
             let unit = memory.bandwidth * self.scale;
             alive.set(&mut values, most / unit);
-            overflow.set(&mut values, (held - memory.capacity).max(0.0) / unit);
+            overflow.set(&mut values, (held - memory.capacity).max(Bytes::ZERO) / unit);
         }
         values
     }
 
-    /// Each task's block in a solution.
+    /// Returns each task's block in a solution.
     pub(super) fn blocks(&self, values: &[f64]) -> Vec<u32> {
         let block = |placed: &Vec<Column>| placed.iter().filter(|column| column.of(values) < 0.5).count() as u32 - 1;
         self.placed.iter().map(block).collect()
     }
 }
 
-/// The columns of places, fixed where a task's ancestors or descendants are too much work for the blocks on that side.
+/// Returns the variables of places, fixed where the work of a task's ancestors or descendants exceeds the blocks on
+/// that side.
 fn placed(model: &Model, shape: &Shape, most: Micros, program: &mut Program) -> Vec<Vec<Column>> {
     let (never, always) = (program.column(0.0, 0.0, 0.0), program.column(1.0, 1.0, 0.0));
     let blocks = shape.stages.len();
     let room = |stages: &[Option<f64>]| -> Micros {
-        stages.iter().map(|stages| stages.map_or(f64::INFINITY, |stages| stages * most)).sum::<Micros>() * (1.0 + 1e-9)
+        stages.iter().map(|stages| stages.map_or(Micros::INFINITY, |stages| stages * most)).sum::<Micros>()
+            * (1.0 + 1e-9)
     };
     let reach = Reach::new(model);
     let column = |program: &mut Program, task: usize, block: usize| {

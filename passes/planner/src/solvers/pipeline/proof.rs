@@ -1,49 +1,49 @@
-//! Proofs for pipelines: prices of tasks where there are many stages, the integer program where there are few.
+//! Proofs for pipelines: prices of tasks for many stages, the integer program for few.
 
 use std::time::Instant;
 
-use super::known::Known;
-use super::meeting::Meeting;
+use super::incumbent::PipelineIncumbent;
 use super::milp;
 use super::model::Model;
 use super::pack::Effort;
 use super::priced::{is_priced, priced};
+use super::shared::SharedSolution;
 use crate::model::budget::Budget;
 use crate::model::error::Error;
 use crate::model::options::Options;
 use crate::model::plan::{Bound, Limit};
 
-/// From so many stages on prices prove more than the program in the same time, and from so many on it proves nothing of what
-/// it does not prove at once.
+/// Number of stages from which on prices prove more than the program in the same time, and from which on the program is
+/// useless unless it finishes at once.
 const PRICED_FROM: usize = 4;
 const PRICED_ONLY: usize = 8;
-/// Share of the time that the program has before prices, if it is small enough to see the clock in time: more where models are
-/// narrow, with few tensors for their tasks, which it is quick at. And what of the rest prices have where it follows.
+/// Share of the time of the program before prices, if it is small enough to respect the deadline: larger for narrow
+/// models, with few tensors per task, on which it is fast. And the share of the rest for prices if the program follows.
 const FIRST_SHARE: f64 = 0.15;
 const NARROW_SHARE: f64 = 0.6;
 const NARROW: f64 = 1.5;
 const FIRST_PLACES: usize = 20_000;
 const PRICED_SHARE: f64 = 0.4;
-/// The program does not look at the clock all the time.
+/// Margin for the program's infrequent checks of the deadline.
 const PROGRAM_SHARE: f64 = 0.97;
-/// Programs with more places of edges than this are not worth the time it takes to write them down.
+/// Limit on the program's size, in edges times blocks.
 const MOST_PLACES: usize = 400_000;
-/// Programs of this size have all of the default iterations, larger ones fewer: each iteration takes longer.
+/// Programs up to this size get all default iterations, larger ones fewer: each iteration takes longer.
 const EASY_PLACES: usize = 100;
-/// Nodes when nothing is said.
+/// Default limit of search nodes.
 const NODES: u64 = 100_000;
 
-/// A better bound than is known, and better blocks where they are found on the way, in a share of the time that is left.
+/// Improves the bound, and the blocks if better ones are found on the way, in a share of the remaining time.
 pub(super) fn prove(
     model: &Model,
-    known: &mut Known,
+    incumbent: &mut PipelineIncumbent,
     options: &Options,
     since: Instant,
     share: f64,
-    meeting: &Meeting,
+    shared: &SharedSolution,
 ) -> Result<(), Error> {
-    known.learn(meeting);
-    if known.is_closed() {
+    incumbent.update_from(shared);
+    if incumbent.is_closed() {
         return Ok(());
     }
     let has_program = has_program(model, options);
@@ -54,26 +54,27 @@ pub(super) fn prove(
         if places(model) <= FIRST_PLACES {
             let is_narrow = edges(model) as f64 <= NARROW * model.tasks() as f64;
             let first = share * if is_narrow { NARROW_SHARE } else { FIRST_SHARE };
-            milp::exact(model, known, &program_limits(first), options, meeting)?;
+            milp::exact(model, incumbent, &program_limits(first), options, shared)?;
         }
-        if known.is_closed() {
+        if incumbent.is_closed() {
             return Ok(());
         }
-        let mut effort = effort(options, since, if has_program { share * PRICED_SHARE } else { share }, meeting);
-        let mut tell = |bound: &Bound| {
+        let mut effort = effort(options, since, if has_program { share * PRICED_SHARE } else { share }, shared);
+        let mut report = |bound: &Bound| {
             options.observer.bound(bound.value, "priced");
-            meeting.proven(bound);
+            shared.report_bound(bound);
         };
-        let bound = priced(model, known.best.bound().verified_value(), known.best.value(), &mut effort, &mut tell)?;
-        bound.into_iter().for_each(|bound| known.best.prove(bound));
+        let bound =
+            priced(model, incumbent.best.bound().verified_value(), incumbent.best.value(), &mut effort, &mut report)?;
+        bound.into_iter().for_each(|bound| incumbent.best.prove(bound));
     }
-    if has_program && !meeting.incumbent.is_over() {
-        milp::exact(model, known, &program_limits(share * PROGRAM_SHARE), options, meeting)?;
+    if has_program && !shared.incumbent.is_over() {
+        milp::exact(model, incumbent, &program_limits(share * PROGRAM_SHARE), options, shared)?;
     }
     Ok(())
 }
 
-/// True if there is anything to try at all.
+/// Returns true if any proof method applies.
 pub(super) fn is_tried(model: &Model, options: &Options) -> bool {
     has_program(model, options) || (model.k >= PRICED_FROM && is_priced(model))
 }
@@ -83,7 +84,7 @@ fn has_program(model: &Model, options: &Options) -> bool {
     places(model) <= MOST_PLACES && !(is_timed && model.k >= PRICED_ONLY && is_priced(model))
 }
 
-/// Size of the program.
+/// Returns the size of the program.
 fn places(model: &Model) -> usize {
     edges(model) * model.k
 }
@@ -92,8 +93,9 @@ fn edges(model: &Model) -> usize {
     model.tensors.iter().map(|tensor| tensor.readers.len()).sum()
 }
 
-/// Effort of the search for prices: as many nodes as iterations, a share of the remaining time, or a share of the default.
-pub(super) fn effort(options: &Options, since: Instant, share: f64, meeting: &Meeting) -> Effort {
+/// Returns the budget of the search for prices: as many nodes as iterations, a share of the remaining time, or a share
+/// of the default.
+pub(super) fn effort(options: &Options, since: Instant, share: f64, shared: &SharedSolution) -> Effort {
     let budget = Budget::new(options.limit, since, options.worth((NODES as f64 * share) as u64));
-    Effort { budget: budget.share_of_time(share), incumbent: meeting.incumbent.clone() }
+    Effort { budget: budget.share_of_time(share), incumbent: shared.incumbent.clone() }
 }

@@ -1,9 +1,9 @@
-//! How much work has to be done before a task is done, and from when it begins.
+//! Total work of ancestors and of descendants.
 
 use super::model::Model;
 use crate::model::units::Micros;
 
-/// For each task the work of all that it waits for, and of all that waits for it; its own included.
+/// By task: total work of all ancestors, and of all descendants; its own included.
 pub(super) struct Reach {
     pub(super) before: Vec<Micros>,
     pub(super) behind: Vec<Micros>,
@@ -17,9 +17,9 @@ impl Reach {
     }
 }
 
-/// Tasks are worked on by 64 at a time: which of these each task reaches.
+/// Processes 64 tasks at a time as bits of a word. O(tasks · edges / 64).
 fn work(model: &Model, order: &[usize], next: &[Vec<u32>]) -> Vec<Micros> {
-    let mut sums = vec![0.0; model.tasks()];
+    let mut sums = vec![Micros::ZERO; model.tasks()];
     let mut reached = vec![0_u64; model.tasks()];
     for first in (0..model.tasks()).step_by(64) {
         let some = first..(first + 64).min(model.tasks());

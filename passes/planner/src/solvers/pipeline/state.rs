@@ -1,28 +1,28 @@
-//! A pipeline that tasks move in: what each block costs, kept up to date move by move.
+//! Pipeline under local search: costs of blocks, maintained incrementally.
 
 use super::anneal::Stages;
 use super::model::Model;
 use crate::model::units::Micros;
 
-/// Blocks are numbered so that values never go to a lower number.
+/// Block numbers are topological: values never go to a lower one.
 #[derive(Clone)]
 pub(super) struct State<'a> {
     pub(super) model: &'a Model,
     pub(super) block: Vec<u32>,
-    /// The order in which the tasks of a block run.
+    /// Order of the tasks within blocks.
     pub(super) order: Vec<u32>,
-    /// For each tensor and block, how many tasks there read it.
+    /// By tensor and block: number of tasks there that read it.
     readers: Vec<u32>,
     pub(super) work: Vec<Micros>,
     pub(super) io: Vec<Micros>,
     pub(super) cost: Vec<Micros>,
-    /// Cost of the slowest block at the start, in which costs are counted for the energy.
+    /// Initial bottleneck, the unit of costs in the energy.
     scale: Micros,
-    /// Sum over blocks of a high power of their costs, so that the highest counts most; kept move by move.
+    /// Sum over blocks of a high power of their costs, maintained incrementally: a smooth approximation of the maximum.
     pub(super) energy: f64,
 }
 
-/// Change of the two blocks of a move.
+/// Change of transfer times of the two blocks of a move.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Change {
     pub(super) from_io: Micros,
@@ -31,22 +31,22 @@ pub(super) struct Change {
 
 impl<'a> State<'a> {
     pub(super) fn new(model: &'a Model, block: Vec<u32>, order: Vec<u32>) -> Self {
-        let (readers, cost) = (Vec::new(), vec![0.0; model.k]);
+        let (readers, cost) = (Vec::new(), vec![Micros::ZERO; model.k]);
         let (work, io) = (Vec::new(), Vec::new());
-        let mut state = Self { model, block, order, readers, work, io, cost, scale: 1.0, energy: 0.0 };
+        let mut state = Self { model, block, order, readers, work, io, cost, scale: Micros(1.0), energy: 0.0 };
         state.recount();
         state.scale = state.value();
         state.energy = state.total();
         state
     }
 
-    /// Everything from the blocks alone: sums that have been changed often are rounded otherwise than fresh ones.
+    /// Recomputes everything from the blocks, which removes accumulated rounding errors.
     pub(super) fn recount(&mut self) {
         let (model, k) = (self.model, self.model.k);
         self.readers.clear();
         self.readers.resize(model.tensors.len() * k, 0);
-        self.work = vec![0.0; k];
-        self.io = vec![0.0; k];
+        self.work = vec![Micros::ZERO; k];
+        self.io = vec![Micros::ZERO; k];
         for (task, block) in self.block.iter().enumerate() {
             self.work[*block as usize] += model.work[task];
         }
@@ -68,30 +68,30 @@ impl<'a> State<'a> {
     }
 
     fn total(&self) -> f64 {
-        self.cost.iter().map(|cost| power(cost / self.scale)).sum()
+        self.cost.iter().map(|cost| power(*cost / self.scale)).sum()
     }
 
     fn cost_of(&self, block: usize) -> Micros {
         self.model.block_cost(self.work[block], self.overflow(block), self.io[block])
     }
 
-    /// Eq. (2), counted anew: what is alive in a block depends on all of it.
+    /// Overflow by eq. (2), recomputed: the peak depends on the whole block.
     fn overflow(&self, block: usize) -> Micros {
-        let Some(memory) = &self.model.memory else { return 0.0 };
+        let Some(memory) = &self.model.memory else { return Micros::ZERO };
         let is_here = |task: &u32| self.block[*task as usize] as usize == block;
         let tasks: Vec<u32> = self.order.iter().copied().filter(is_here).collect();
         memory.overflow(self.model, &tasks)
     }
 
-    /// Change by a move: only the two blocks, as to all others it is elsewhere before and after.
+    /// Returns the change by a move. Only the two blocks change: for all others the task is outside before and after.
     pub(super) fn change(&self, task: usize, to: usize) -> Change {
         let (model, k, from) = (self.model, self.model.k, self.block[task] as usize);
-        let (mut from_io, mut to_io) = (0.0, 0.0);
+        let (mut from_io, mut to_io) = (Micros::ZERO, Micros::ZERO);
         for &index in &model.makes[task] {
             let tensor = &model.tensors[index as usize];
             let all = tensor.readers.len() as u32;
             let (here, there) = (self.readers[index as usize * k + from], self.readers[index as usize * k + to]);
-            // It left this block where any reader is elsewhere; it will enter it where any reader stays.
+            // It left this block if any reader is in another one; it will enter it if any reader stays.
             let (left, enters) = (here < all, here > 0);
             let (entered, leaves) = (there > 0, there < all);
             from_io += tensor.time * (f64::from(u8::from(enters)) - f64::from(u8::from(left)));
@@ -103,13 +103,13 @@ impl<'a> State<'a> {
             let (here, there) = (self.readers[index as usize * k + from], self.readers[index as usize * k + to]);
             let home = self.block[tensor.producer as usize] as usize;
             if home == from {
-                // It stays at home, and must leave it now.
-                from_io += if here == all { tensor.time } else { 0.0 };
+                // It stayed in its block, and leaves it now.
+                from_io += if here == all { tensor.time } else { Micros::ZERO };
             } else if here == 1 {
                 from_io -= tensor.time;
             }
             if home == to {
-                to_io -= if there + 1 == all { tensor.time } else { 0.0 };
+                to_io -= if there + 1 == all { tensor.time } else { Micros::ZERO };
             } else if there == 0 {
                 to_io += tensor.time;
             }
@@ -117,10 +117,10 @@ impl<'a> State<'a> {
         Change { from_io, to_io }
     }
 
-    /// Costs of both blocks after a move.
+    /// Returns the costs of both blocks after a move.
     pub(super) fn costs_after(&mut self, task: usize, to: usize, change: Change) -> (Micros, Micros) {
         let (from, work) = (self.block[task] as usize, self.model.work[task]);
-        let (mut from_overflow, mut to_overflow) = (0.0, 0.0);
+        let (mut from_overflow, mut to_overflow) = (Micros::ZERO, Micros::ZERO);
         if self.model.memory.is_some() {
             self.block[task] = to as u32;
             (from_overflow, to_overflow) = (self.overflow(from), self.overflow(to));
@@ -132,7 +132,7 @@ impl<'a> State<'a> {
         (cost(from, -work, from_overflow, change.from_io), cost(to, work, to_overflow, change.to_io))
     }
 
-    /// Makes a move, of which the costs are known.
+    /// Makes a move with known costs.
     pub(super) fn make(&mut self, task: usize, to: usize, change: Change, costs: (Micros, Micros)) {
         let (model, k, from) = (self.model, self.model.k, self.block[task] as usize);
         for &index in &model.reads[task] {
@@ -151,7 +151,7 @@ impl<'a> State<'a> {
     }
 }
 
-/// The lowest and the highest block between those of the tasks before and of the tasks behind.
+/// Returns the range of blocks between those of the predecessors and those of the successors.
 pub(super) fn range(before: &[u32], after: &[u32], block: &[u32], k: usize) -> (u32, u32) {
     let block = |task: &u32| block[*task as usize];
     let low = before.iter().map(block).max().unwrap_or(0);
@@ -159,7 +159,7 @@ pub(super) fn range(before: &[u32], after: &[u32], block: &[u32], k: usize) -> (
     (low, high)
 }
 
-/// The sixteenth power.
+/// Returns the sixteenth power.
 pub(super) fn power(x: f64) -> f64 {
     let x2 = x * x;
     let x4 = x2 * x2;

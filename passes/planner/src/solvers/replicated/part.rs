@@ -1,4 +1,4 @@
-//! A part of a network on one node.
+//! A part of a network on one host.
 
 use std::collections::BTreeMap;
 
@@ -6,17 +6,18 @@ use crate::model::error::Error;
 use crate::model::instance::Instance;
 use crate::model::problem::{Device, Node, Problem, Tensor};
 use crate::model::units::Micros;
-use crate::solvers::cuts::stretches;
+use crate::solvers::cuts::segments;
 
-/// Cuts a network into so many parts of about equal work, in topological order: where it is one task wide if it often is.
+/// Divides a network into parts of about equal work, in topological order: at single-task cuts if there are enough of
+/// them.
 pub(super) fn cut(instance: &Instance, parts: usize) -> Vec<Vec<usize>> {
     let order = instance.order();
     let work: Vec<Micros> = order.iter().map(|task| least_work(instance, *task)).collect();
-    let ends: Vec<usize> = stretches(instance).iter().map(|stretch| stretch.places.end).collect();
+    let ends: Vec<usize> = segments(instance).iter().map(|segment| segment.places.end).collect();
     let ends = if ends.len() >= 2 * parts { ends } else { (1..=order.len()).collect() };
     let total: Micros = work.iter().sum();
     let mut lists = Vec::with_capacity(parts);
-    let (mut from, mut done, mut counted) = (0, 0.0, 0);
+    let (mut from, mut done, mut counted) = (0, Micros::ZERO, 0);
     for part in 1..=parts {
         let share = total * part as f64 / parts as f64;
         let mut until = from;
@@ -28,7 +29,7 @@ pub(super) fn cut(instance: &Instance, parts: usize) -> Vec<Vec<usize>> {
             }
             until = end;
         }
-        // What was looked at beyond the end belongs to the next part.
+        // Work beyond the end belongs to the next part.
         done -= work[until..counted].iter().sum::<Micros>();
         counted = until;
         lists.push(order[from..until].to_vec());
@@ -37,18 +38,18 @@ pub(super) fn cut(instance: &Instance, parts: usize) -> Vec<Vec<usize>> {
     lists
 }
 
-/// The least time of a task for one input, in whatever batch.
+/// Returns the minimum time per input of a task over devices and batch sizes.
 fn least_work(instance: &Instance, task: usize) -> Micros {
     let on = |device: &usize| {
         let device = *device;
         let rate = move |size: &u32| Some(instance.time_at(task, device, *size)? / f64::from(*size));
-        instance.batch_sizes(device).iter().filter_map(rate).fold(f64::INFINITY, f64::min)
+        instance.batch_sizes(device).iter().filter_map(rate).fold(Micros::INFINITY, Micros::min)
     };
-    instance.allowed(task).iter().map(on).fold(f64::INFINITY, f64::min)
+    instance.allowed(task).iter().map(on).fold(Micros::INFINITY, Micros::min)
 }
 
-/// The problem of some tasks on some devices with some inputs; what comes from other tasks is there from the start. All
-/// names are left out, so that equal parts are the same problem.
+/// Returns the problem of some tasks on some devices with some inputs; values of other tasks are available from the
+/// start. Names are dropped, so that equal parts are equal problems.
 pub(super) fn problem(whole: &Problem, tasks: &[usize], devices: &[usize], inputs: u32) -> Result<Problem, Error> {
     let place_of: BTreeMap<usize, usize> = tasks.iter().enumerate().map(|(place, task)| (*task, place)).collect();
     let device = |(id, device): (usize, &usize)| Device {
@@ -57,11 +58,9 @@ pub(super) fn problem(whole: &Problem, tasks: &[usize], devices: &[usize], input
         memory: whole.devices[*device].memory,
         batch_sizes: whole.devices[*device].batch_sizes.clone(),
     };
-    let between = |matrix: &[Vec<Option<f64>>]| -> Vec<Vec<Option<f64>>> {
-        devices.iter().map(|from| devices.iter().map(|to| matrix[*from][*to]).collect()).collect()
-    };
-    let mut part = Problem::new("part", devices.iter().enumerate().map(device).collect(), between(&whole.bandwidth));
-    part.link_latency = whole.link_latency.as_deref().map(between);
+    let bandwidth = between(&whole.bandwidth, devices);
+    let mut part = Problem::new("part", devices.iter().enumerate().map(device).collect(), bandwidth);
+    part.link_latency = whole.link_latency.as_ref().map(|latency| between(latency, devices));
     part.memory_model = whole.memory_model;
     part.inputs = inputs;
     for (id, &task) in tasks.iter().enumerate() {
@@ -92,4 +91,9 @@ pub(super) fn problem(whole: &Problem, tasks: &[usize], devices: &[usize], input
         part.colocate.get_or_insert_default().push(here);
     }
     Ok(part)
+}
+
+/// Returns the submatrix of some devices.
+fn between<T: Copy>(matrix: &[Vec<T>], devices: &[usize]) -> Vec<Vec<T>> {
+    devices.iter().map(|from| devices.iter().map(|to| matrix[*from][*to]).collect()).collect()
 }

@@ -1,19 +1,19 @@
-//! Annealing by sweeps: a window slides over the order, again and again, and is searched wherever it stops.
+//! Annealing by sweeps: a window slides over the order repeatedly, and is searched at each position.
 //!
-//! Tails come from one pass backwards before each sweep and hold for all that lies behind the window; ends are made on the
-//! way. So a trial costs what its window costs, and a sweep a little more than its trials.
+//! Tails come from one backward pass before each sweep and are valid for everything behind the window; ends are
+//! computed on the way. So a trial costs time proportional to its window, and a sweep little more than its trials.
 
 use super::memory::Limits;
-use super::method::{Around, Heat, Method, Step, exponential_samples, temperature};
+use super::method::{Heat, Method, Step, Surroundings, exponential_samples, temperature};
 use super::model::{Model, Window};
 use super::schedule::{ABSENT, Choice, Schedule};
 use crate::model::instance::Instance;
 use crate::model::plan;
-use crate::model::units::Micros;
+use crate::model::units::{Bytes, Micros};
 use crate::random::Random;
 use crate::solvers::chains::Allowance;
 
-/// Improves a schedule. None where nothing was searched.
+/// Improves a schedule. `None` if nothing was searched.
 pub(super) fn improve<M: Model>(
     instance: &Instance,
     model: &M,
@@ -23,29 +23,29 @@ pub(super) fn improve<M: Model>(
 ) -> Option<plan::Schedule> {
     let best = allowance.best_of(|random| {
         let mut annealer = Annealer::new(instance, model, start, random);
-        annealer.run(allowance, &Leg { hot: model.heat(method), ..Leg::new(method) });
+        annealer.run(allowance, &Phase { hot: model.heat(method), ..Phase::new(method) });
         (annealer.best_value, annealer.best)
     })?;
     Some(Schedule::new(model, best).into_plan(model))
 }
 
-/// A part of the search.
+/// A phase of the search.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Leg {
+pub(super) struct Phase {
     pub(super) method: Method,
-    /// The first place of the order that it changes.
+    /// First position of the order that it changes.
     pub(super) first: usize,
-    /// The share of the budget that is gone when it begins, and when it is over.
+    /// Shares of the budget that are spent when it begins, and when it ends.
     pub(super) begin: f64,
     pub(super) end: f64,
     /// Scale of the temperature; see [`temperature`].
     pub(super) hot: Micros,
 }
 
-impl Leg {
+impl Phase {
     /// Everything, with no heat.
     pub(super) fn new(method: Method) -> Self {
-        Self { method, first: 0, begin: 0.0, end: 1.0, hot: 0.0 }
+        Self { method, first: 0, begin: 0.0, end: 1.0, hot: Micros::ZERO }
     }
 }
 
@@ -56,10 +56,10 @@ pub(super) struct Annealer<'a, M: Model> {
     limits: Limits,
     schedule: Schedule<M>,
     window: M::Window,
-    around: Around,
+    surroundings: Surroundings,
     random: Random,
     exponential: Vec<f64>,
-    /// Tasks before the window that are waited for in it or behind it.
+    /// Tasks before the window with successors in it or behind it.
     open: Vec<u32>,
     pub(super) best: Choice<M::Place>,
     pub(super) best_value: Micros,
@@ -74,7 +74,7 @@ impl<'a, M: Model> Annealer<'a, M> {
             model,
             limits: Limits::of(instance),
             window: M::Window::default(),
-            around: Around { room: model.room(&start.places), ..Around::default() },
+            surroundings: Surroundings { room: model.room(&start.places), ..Surroundings::default() },
             random,
             exponential: exponential_samples(),
             open: Vec::new(),
@@ -85,84 +85,84 @@ impl<'a, M: Model> Annealer<'a, M> {
         }
     }
 
-    /// The choice that the search is at.
+    /// Returns the current choice.
     pub(super) fn current(&self) -> &Choice<M::Place> {
         &self.schedule.choice
     }
 
-    /// Goes on from a choice.
+    /// Continues from another choice.
     pub(super) fn restart(&mut self, choice: Choice<M::Place>) {
-        self.around.room = self.model.room(&choice.places);
+        self.surroundings.room = self.model.room(&choice.places);
         self.best.clone_from(&choice);
         self.schedule = Schedule::new(self.model, choice);
         self.best_value = self.schedule.forward(self.model);
     }
 
-    /// Sweeps until the leg's share of the budget is gone.
-    pub(super) fn run(&mut self, allowance: &Allowance, leg: &Leg) {
-        // A start that is not a schedule here, for instance because a link is missing, cannot be improved.
+    /// Sweeps until the phase's share of the budget is spent.
+    pub(super) fn run(&mut self, allowance: &Allowance, phase: &Phase) {
+        // A start that is no schedule here, for instance because a link is missing, cannot be improved.
         if self.best_value.is_infinite() {
             return;
         }
         for sweeps in 0.. {
             let spent = allowance.spent(self.trials);
-            if spent >= leg.end {
+            if spent >= phase.end {
                 break;
             }
-            let share = (spent - leg.begin).max(0.0) / (leg.end - leg.begin);
-            let temperature = temperature(leg.hot, share, sweeps);
+            let share = (spent - phase.begin).max(0.0) / (phase.end - phase.begin);
+            let temperature = temperature(phase.hot, share, sweeps);
             self.move_groups(temperature);
-            self.sweep(allowance, temperature, leg);
-            if leg.end == 1.0 {
+            self.sweep(allowance, temperature, phase);
+            if phase.end == 1.0 {
                 allowance.report(self.best_value);
             }
         }
     }
 
-    /// Slides the window once over the order, from the leg's first place on.
-    fn sweep(&mut self, allowance: &Allowance, temperature: Micros, leg: &Leg) {
-        let step = M::step(leg.method, &mut self.random);
+    /// Slides the window once over the order, from the phase's first position on.
+    fn sweep(&mut self, allowance: &Allowance, temperature: Micros, phase: &Phase) {
+        let step = M::step(phase.method, &mut self.random);
         let tasks = self.schedule.choice.order.len();
         let width = M::WIDTH.min(tasks);
         self.schedule.sort_by_start(self.model);
         self.schedule.backward(self.model);
         self.open.clear();
-        self.around.free.clear();
-        self.around.free.resize(self.model.graph().devices, 0.0);
-        let mut first = leg.first.min(tasks - width);
+        self.surroundings.free.clear();
+        self.surroundings.free.resize(self.model.graph().devices, Micros::ZERO);
+        let mut first = phase.first.min(tasks - width);
         self.pass(0, first);
         loop {
             let last = (first + width).min(tasks);
-            (self.around.first, self.around.last) = (first, last);
+            (self.surroundings.first, self.surroundings.last) = (first, last);
             self.close(first, last);
-            self.schedule.device_tails(self.model, last, &mut self.around.device_tail);
+            self.schedule.device_tails(self.model, last, &mut self.surroundings.device_tail);
             self.visit(temperature, step);
-            if last == tasks || allowance.spent(self.trials) >= leg.end {
+            if last == tasks || allowance.spent(self.trials) >= phase.end {
                 break;
             }
             let next = (first + M::STRIDE).min(tasks - width);
             self.pass(first, next);
             first = next;
         }
-        // A sweep cut short leaves ends behind the window that are not right.
+        // An interrupted sweep leaves invalid ends behind the window.
         self.schedule.forward(self.model);
     }
 
-    /// Leaves places behind.
+    /// Advances past positions of the order.
     fn pass(&mut self, from: usize, to: usize) {
         for &task in &self.schedule.choice.order[from..to] {
             for (device, cell) in self.model.parts(&self.schedule.choice.places, task as usize) {
-                self.around.free[device] = self.schedule.end[cell];
+                self.surroundings.free[device] = self.schedule.end[cell];
             }
             self.open.push(task);
         }
     }
 
-    /// Removes tasks that no task waits for any more, and finds the makespan over paths that pass by the window.
+    /// Removes tasks without remaining successors, and computes the makespan over paths that bypass the window.
     fn close(&mut self, first: usize, last: usize) {
-        let Self { open, schedule, model, around, .. } = self;
+        let Self { open, schedule, model, surroundings, .. } = self;
         let places = &schedule.choice.places;
-        let mut floor: Micros = 0.0;
+        let mut floor = Micros::ZERO;
         open.retain(|&task| {
             let mut waited_for = false;
             for &arc in model.graph().succs(task as usize) {
@@ -177,14 +177,14 @@ impl<'a, M: Model> Annealer<'a, M> {
             }
             waited_for
         });
-        around.floor = floor;
+        surroundings.floor = floor;
     }
 
-    /// Searches inside the window, and takes what it ends with.
+    /// Searches inside the window, and accepts its result.
     fn visit(&mut self, temperature: Micros, step: Step) {
-        let (model, first) = (self.model, self.around.first);
-        self.window.load(model, &self.schedule, &self.around);
-        // With lives to check, a window that has gone astray is given up, so it must not go far.
+        let (model, first) = (self.model, self.surroundings.first);
+        self.window.load(model, &self.schedule, &self.surroundings);
+        // Under the liveness model, a window whose result does not fit is rejected as a whole, so it must not move far.
         let trials = if self.limits == Limits::Lives { M::TRIALS / 4 } else { M::TRIALS };
         let heat = Heat { temperature, trials, exponential: &self.exponential };
         self.trials += self.window.search(model, &self.schedule, step, heat, &mut self.random);
@@ -207,17 +207,17 @@ impl<'a, M: Model> Annealer<'a, M> {
             }
         }
         self.schedule.write(model.width(), first, tasks, &now);
-        self.around.room.clear();
-        self.around.room.extend_from_slice(self.window.room());
+        self.surroundings.room.clear();
+        self.surroundings.room.extend_from_slice(self.window.room());
     }
 
-    /// True if what is alive at once fits into memory, where that has to be looked at.
+    /// Returns true if the peak fits into memory, or need not be checked.
     fn alive_fits(&self, choice: &Choice<M::Place>) -> bool {
         let schedule = || Schedule::new(self.model, choice.clone());
         self.limits != Limits::Lives || schedule().alive_fits(self.instance, self.model, self.limits)
     }
 
-    /// Tries other places for each group of tasks that share devices: their places change together, or not at all.
+    /// Tries other places for each group of co-located tasks: they change together, or not at all.
     fn move_groups(&mut self, temperature: Micros) {
         let model = self.model;
         for group in model.graph().groups.iter().filter(|group| group.len() > 1) {
@@ -231,7 +231,8 @@ impl<'a, M: Model> Annealer<'a, M> {
             let before = self.schedule.forward(model);
             self.schedule.choice.set(group, &fresh);
             let room = model.room(&self.schedule.choice.places);
-            let overflows = room.iter().zip(&self.around.room).any(|(room, before)| *room < 0.0 && room < before);
+            let overflows =
+                room.iter().zip(&self.surroundings.room).any(|(room, before)| *room < Bytes::ZERO && room < before);
             let threshold = |random: &mut Random| temperature * self.exponential[random.below(self.exponential.len())];
             let is_taken = !overflows && {
                 let limit = before + threshold(&mut self.random);
@@ -244,7 +245,7 @@ impl<'a, M: Model> Annealer<'a, M> {
                 is_taken
             };
             if is_taken {
-                self.around.room = room;
+                self.surroundings.room = room;
             } else {
                 self.schedule.choice.set(group, &old);
             }
@@ -260,24 +261,24 @@ mod tests {
     use crate::solvers::search::{batch, latency};
     use crate::testing::{Rwnn, rwnn};
 
-    /// Sweeps from a start, and compares the makespans of windows with those of whole schedules.
+    /// Sweeps from a start, and compares makespans of windows with those of whole schedules.
     fn sweep<M: Model>(instance: &Instance, model: &M, start: Choice<M::Place>, seed: u64) {
         let mut annealer = Annealer::new(instance, model, &start, Random::new(seed));
         let allowance = Allowance::new(&Options { limit: Some(Limit::Iterations(u64::MAX)), ..Options::default() }, 0);
         for sweep in 0..12 {
-            let heat = if sweep % 3 == 0 { 0.0 } else { model.heat(Method::Anneal) };
-            annealer.sweep(&allowance, heat, &Leg::new(Method::Anneal));
-            let (said, whole) = (annealer.window.now().value, annealer.schedule.forward(model));
-            assert!((said - whole).abs() < 1e-6, "{said} is {whole}");
+            let heat = if sweep % 3 == 0 { Micros::ZERO } else { model.heat(Method::Anneal) };
+            annealer.sweep(&allowance, heat, &Phase::new(Method::Anneal));
+            let (window, whole) = (annealer.window.now().value, annealer.schedule.forward(model));
+            assert!((window - whole).abs() < Micros(1e-6), "{window} is not {whole}");
         }
         let best = Schedule::new(model, annealer.best.clone()).forward(model);
-        assert!((annealer.best_value - best).abs() < 1e-6, "{} is {best}", annealer.best_value);
-        assert!(best < Schedule::new(model, annealer.schedule.choice.clone()).forward(model) + 1e-6);
+        assert!((annealer.best_value - best).abs() < Micros(1e-6), "{} is {best}", annealer.best_value);
+        assert!(best < Schedule::new(model, annealer.schedule.choice.clone()).forward(model) + Micros(1e-6));
     }
 
-    /// A window knows the whole schedule's makespan by what lies around it.
+    /// Tests that a window computes the whole schedule's makespan from its surroundings.
     #[test]
-    fn windows_say_what_whole_schedules_take() {
+    fn windows_compute_the_makespan_of_whole_schedules() {
         for (seed, strong) in [(1, true), (2, false), (3, false)] {
             let options = Rwnn { modules: 3, channels: 2, strong, seed, ..Rwnn::default() };
             let one = Instance::new(&rwnn(&options).unwrap(), Objective::Latency).unwrap();

@@ -1,15 +1,15 @@
-//! Search for a queue of inputs: how each task's queue is cut, and in which order tasks run.
+//! Local search for a queue of inputs: the split of each task's queue, and the order of tasks.
 //!
-//! Inputs are dealt in units, the largest number that all batch sizes are multiples of; a cut says for each device which
-//! units it takes, as a mask. All devices run their parts in one order of the tasks.
+//! Inputs are grouped into units of equal size, the greatest common divisor of all batch sizes; a cut has for each
+//! device the units that it runs, as a bit mask. All devices run their parts in one order of the tasks.
 
 pub mod cut;
 mod links;
 mod model;
+mod neighborhood;
 mod plan;
-mod roll;
-mod settle;
-mod shake;
+mod reinsert;
+mod rolling;
 mod state;
 mod window;
 
@@ -20,16 +20,16 @@ use crate::solvers::chains::Allowance;
 
 pub use model::Model;
 
-/// Improves a schedule of a queue: first stretch after stretch of the network, each cut between one task and the next, then the
-/// whole; see [`roll`]. None where it cannot be searched.
+/// Improves a schedule of a queue: first segment by segment of the network, separated by single-task cuts, then as a
+/// whole; see [`rolling`]. `None` if it cannot be searched.
 pub(super) fn split(
     instance: &Instance,
     start: &[Batch],
-    stretches: &[Vec<usize>],
+    segments: &[Vec<usize>],
     allowance: &Allowance,
 ) -> Option<plans::Schedule> {
     let model = Model::new(instance)?;
     let start = model.choice(instance, start)?;
-    let best = allowance.best_of(|random| roll::run(instance, &model, &start, stretches, random, allowance))?;
+    let best = allowance.best_of(|random| rolling::run(instance, &model, &start, segments, random, allowance))?;
     Some(Schedule::new(&model, best).into_plan(&model))
 }

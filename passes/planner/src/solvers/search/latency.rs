@@ -1,4 +1,4 @@
-//! Search for one input: a device for each task, and one order of all tasks.
+//! Local search for one input: a device for each task, and one order of all tasks.
 
 mod window;
 
@@ -13,21 +13,21 @@ use crate::random::Random;
 
 use window::{WIDEST, Window};
 
-/// A latency problem as flat tables: what it costs to run a task and to move a tensor.
+/// Latency problem as flat tables: times of tasks and of transfers.
 #[derive(Clone, Debug)]
 pub struct Model {
     graph: Graph,
-    /// Time in µs of each task on each device, task by task; infinite where the task may not run.
+    /// Time in µs by task and device; infinite if the task may not run there.
     time: Vec<Micros>,
-    /// Transfer times in µs, a `devices × devices` table a tensor, row = producer's device; infinite where no link is.
+    /// Transfer times in µs, a `devices × devices` table per tensor, row = producer's device; infinite without a link.
     hops: Vec<Micros>,
-    /// Memory that each task takes for sure.
+    /// Lower bound on the memory of each task.
     bytes: Vec<Bytes>,
     capacity: Vec<Bytes>,
 }
 
 impl Model {
-    /// None where there is nothing to search, or devices are too many for their numbers.
+    /// Builds the tables; `None` if there are no tasks, or too many devices for their index type.
     pub fn new(instance: &Instance) -> Option<Self> {
         let (tasks, devices) = (instance.tasks(), instance.devices());
         if tasks == 0 || devices > usize::from(u8::MAX) {
@@ -43,38 +43,38 @@ impl Model {
         }
         Some(Self {
             graph: Graph::new(instance),
-            time: time.map(|time| time.unwrap_or(f64::INFINITY)).collect(),
+            time: time.map(|time| time.unwrap_or(Micros::INFINITY)).collect(),
             hops,
             bytes: (0..tasks).map(|task| limits.bytes(instance, task, 1)).collect(),
             capacity: (0..devices).map(|device| instance.capacity_bytes(device)).collect(),
         })
     }
 
-    /// Choice of a schedule: its devices, and its tasks by start.
+    /// Returns the choice of a schedule: its devices, and its tasks by start.
     pub(super) fn choice(instance: &Instance, device: &[usize], start: &[Micros]) -> Choice<u8> {
         Choice::by_start(instance, device.iter().map(|device| *device as u8).collect(), start)
     }
 
-    /// Time of a task on a device in µs, infinite where it may not run.
+    /// Returns the time of a task on a device in µs, infinite if it may not run there.
     #[inline]
     fn time(&self, task: usize, device: usize) -> Micros {
         self.time[task * self.graph.devices + device]
     }
 
-    /// Time in µs to bring an arc's tensor from one device to another.
+    /// Returns the transfer time in µs of an arc's tensor between devices.
     #[inline]
     fn hop(&self, arc: Arc, from: usize, to: usize) -> Micros {
         self.hops[arc.hop as usize + from * self.graph.devices + to]
     }
 
-    /// The mean over tasks of the time on the device that is fastest.
+    /// Returns the mean over tasks of the time on the fastest device.
     fn mean_time(&self) -> Micros {
         let least =
-            |task: usize| self.allowed(task).map(|device| self.time(task, device)).fold(f64::INFINITY, f64::min);
+            |task: usize| self.allowed(task).map(|device| self.time(task, device)).fold(Micros::INFINITY, Micros::min);
         (0..self.graph.tasks).map(least).sum::<Micros>() / self.graph.tasks.max(1) as f64
     }
 
-    /// The devices on which a task may run.
+    /// Returns the devices on which a task may run.
     fn allowed(&self, task: usize) -> impl Iterator<Item = usize> + '_ {
         (0..self.graph.devices).filter(move |&device| self.time(task, device).is_finite())
     }
@@ -124,7 +124,7 @@ impl super::model::Model for Model {
     fn room(&self, places: &[u8]) -> Vec<Bytes> {
         let mut room = self.capacity.clone();
         for (bytes, device) in self.bytes.iter().zip(places) {
-            room[usize::from(*device)] -= bytes;
+            room[usize::from(*device)] -= *bytes;
         }
         room
     }

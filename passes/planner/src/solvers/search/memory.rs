@@ -1,21 +1,22 @@
-//! Memory as a limit of a search.
+//! Memory constraints of a search.
 
 use crate::model::instance::Instance;
 use crate::model::problem::MemoryModel;
 use crate::model::units::Bytes;
 
-/// Limit that memory is for a search.
+/// Kind of memory constraint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limits {
     /// Everything fits everywhere.
     None,
-    /// What tasks take adds up: each change is checked by itself.
+    /// Memory use is additive: each change is checked by itself.
     Sums,
-    /// Weights add up; what else is alive at once is known from whole schedules only.
+    /// Weights are additive; the peak of activations is known from whole schedules only.
     Lives,
 }
 
 impl Limits {
+    /// Returns the kind of an instance.
     pub fn of(instance: &Instance) -> Self {
         match (instance.memory_binds(), instance.memory_model()) {
             (false, _) => Self::None,
@@ -24,10 +25,10 @@ impl Limits {
         }
     }
 
-    /// Bytes that a task with so many inputs takes for sure.
+    /// Returns a lower bound on the bytes of a task with `count` inputs.
     pub(super) fn bytes(self, instance: &Instance, task: usize, count: u32) -> Bytes {
         match self {
-            Self::None => 0.0,
+            Self::None => Bytes::ZERO,
             Self::Sums => instance.static_bytes(task, count),
             Self::Lives => instance.weight_bytes(task),
         }

@@ -1,12 +1,14 @@
 //! SortingHat's integer program (3.3), for one piece between dominators.
 //!
-//! Each device has slots that it works off in turn, by twos: in the first of two, tasks read their parameters in the host's
-//! memory, in the second they have them (eqs. 21 and 22). Parameters are put into slots, too; a bus copies those of the first
-//! slot of each of its devices, then those of the second, and so on (12 to 14). Parameters in a slot of another device are
-//! handed on from there, which counts as part of the slot that needs them, like all that comes from other devices.
+//! Each device has slots that it executes in order, in pairs: in the first slot of a pair, tasks read their parameters
+//! from the host's memory, in the second they have them (eqs. 21 and 22). Parameters are assigned to slots, too; a bus
+//! copies those of the first slot of each of its devices, then those of the second, and so on (12 to 14). Parameters in
+//! a slot of another device are forwarded from there, which counts as part of the slot that needs them, like all other
+//! values from other devices.
 //!
-//! The program only proposes: who runs where, in which order, and how parameters get there. What that takes is simulated with
-//! the same rules for all, so the constants that the paper adjusts (3.4) and what slots and turns forbid cost nothing here.
+//! The program only proposes devices, orders and routes of parameters. The proposal is evaluated by the common
+//! simulator, so the constants that the paper adjusts (3.4) and the restrictions of slots and turns do not affect the
+//! result.
 
 mod build;
 mod decode;
@@ -22,19 +24,19 @@ use crate::solvers::contention::{Choice, Model};
 use build::Formulation;
 use slots::Slots;
 
-/// Programs with more choices of a slot for a task take too long to be of use.
+/// Limit on launches times slots.
 const MOST_CELLS: usize = 60;
-/// Slots a device, with which the paper does best; and where that is too many, the fewest that leave all ways open.
+/// Slots per device, with which the paper does best; and, if that is too many, the fewest that allow all routes.
 const SLOTS_EACH: usize = 6;
 const FEWEST_EACH: usize = 2;
-/// Iterations of the simplex method for all pieces together, and for each at least and at most; and the share of the time
-/// where that is what is limited.
+/// Simplex iterations for all pieces together, and for each at least and at most; and the share of a time limit.
 const ALL_ITERATIONS: u64 = 30_000;
 const LEAST_ITERATIONS: u64 = 300;
 const MOST_ITERATIONS: u64 = 5_000;
 const SHARE: f64 = 0.2;
 
-/// What the program proposes for the launches from a place of the choice's order on, one of so many pieces; none where it is too large, or finds nothing.
+/// Returns the program's proposal for the launches from position `from` of the choice's order on, one of `pieces`
+/// pieces; `None` if the program is too large, or finds nothing.
 pub(super) fn plan(
     model: &Model<'_>,
     choice: &Choice,
@@ -43,7 +45,7 @@ pub(super) fn plan(
     pieces: usize,
     options: &Options,
 ) -> Option<Choice> {
-    // Where nothing is in the way and all is at hand, slots and turns have nothing to say.
+    // Without buses and cold start, slots and turns are meaningless.
     if model.cold.is_none() && model.buses == 0 {
         return None;
     }

@@ -1,27 +1,28 @@
-//! What the integer program proposes, on cases that can be thought through.
+//! Proposals of the integer program in cases with known solutions.
 
 use super::program;
 use crate::model::instance::Instance;
 use crate::model::options::Options;
 use crate::model::plan::Objective;
 use crate::model::problem::Problem;
-use crate::solvers::contention::{Choice, Job, Model, Simulator, Way, each_once, extend_first_to_end, jobs};
+use crate::model::units::{Bytes, Micros};
+use crate::solvers::contention::{Choice, Job, Model, Route, Simulator, each_once, extend_earliest_finish, jobs};
 use crate::testing::{Rwnn, rwnn};
 
-/// What is proposed for a whole problem as one piece, and what it and a greedy start take.
-fn propose(problem: &Problem, see: impl Fn(&Model<'_>, &Choice)) -> (f64, f64) {
+/// Returns the makespans of the proposal for a whole problem as one piece, and of the greedy start.
+fn propose(problem: &Problem, inspect: impl Fn(&Model<'_>, &Choice)) -> (Micros, Micros) {
     let instance = Instance::new(&problem.relaxed_without_memory(), Objective::Latency).unwrap();
     let model = Model::new(problem, Objective::Latency, &instance, &each_once(&instance));
     let launches: Vec<usize> = instance.order().to_vec();
     let mut choice = Choice::empty(&model);
-    extend_first_to_end(&model, &mut choice, &mut Simulator::new(&model), &launches, &[]).unwrap();
+    extend_earliest_finish(&model, &mut choice, &mut Simulator::new(&model), &launches, &[]).unwrap();
     choice.order = jobs(&model, &launches);
     let proposed = program::plan(&model, &choice, 0, &launches, 1, &Options::default()).unwrap();
-    see(&model, &proposed);
+    inspect(&model, &proposed);
     (Simulator::of(&model, &proposed).value, Simulator::of(&model, &choice).value)
 }
 
-/// Two tasks with parameters, a device that reads their results; the devices on buses of their own.
+/// Two tasks with parameters, and one that reads their results; each device has its own bus.
 fn two_tasks(second_times: &str) -> Problem {
     let text = format!(
         r#"{{"format":"divi-problem/1","name":"two","contention":"exclusive",
@@ -42,43 +43,43 @@ fn both_buses_are_used() {
     let (value, _) = propose(&two_tasks("5,5"), |model, choice| {
         assert_eq!(model.devices, 3);
         assert_ne!(choice.device[0], choice.device[1]);
-        assert_eq!((choice.way[0], choice.way[1]), (Way::Copy, Way::Copy));
+        assert_eq!((choice.route[0], choice.route[1]), (Route::Copy, Route::Copy));
     });
-    assert!((106.0..108.5).contains(&value), "{value}");
+    assert!((106.0..108.5).contains(&value.0), "{value}");
 }
 
-/// The second device computes far too slowly, and hands parameters on.
+/// Tests that a device that computes too slowly forwards parameters.
 #[test]
-fn parameters_are_handed_on() {
+fn parameters_are_forwarded() {
     let mut problem = two_tasks("5,500");
-    problem.nodes[0].time.insert(1, vec![None, Some(5.0), Some(500.0)]);
+    problem.nodes[0].time.insert(1, vec![None, Some(Micros(5.0)), Some(Micros(500.0))]);
     let (value, _) = propose(&problem, |_, choice| {
         assert_eq!((choice.device[0], choice.device[1]), (1, 1));
-        let ways = [choice.way[0], choice.way[1]];
-        assert!(ways.contains(&Way::Via(2)) && ways.contains(&Way::Copy), "{ways:?}");
+        let routes = [choice.route[0], choice.route[1]];
+        assert!(routes.contains(&Route::Via(2)) && routes.contains(&Route::Copy), "{routes:?}");
     });
-    assert!(value < 120.0, "{value}");
+    assert!(value < Micros(120.0), "{value}");
 }
 
-/// What is read from the host is worth it where little is read.
+/// Tests that parameters are read from the host if few bytes are read.
 #[test]
-fn parameters_are_read_where_they_are() {
+fn parameters_are_read_from_the_host() {
     let mut problem = two_tasks("5,5");
     problem.bus.iter_mut().for_each(|rows| rows[0][2] = Some("pcie0".to_owned()));
     let mut cold = crate::model::problem::Cold::from_host(0);
-    cold.direct = Some(vec![Some(vec![None, Some(6.0), Some(6.0)]), None, None]);
+    cold.direct = Some(vec![Some(vec![None, Some(Micros(6.0)), Some(Micros(6.0))]), None, None]);
     problem.cold = Some(cold);
-    let (value, _) = propose(&problem, |_, choice| assert_eq!(choice.way[0], Way::Direct));
-    assert!(value <= 113.0, "{value}");
+    let (value, _) = propose(&problem, |_, choice| assert_eq!(choice.route[0], Route::Direct));
+    assert!(value <= Micros(113.0), "{value}");
 }
 
-/// Whatever it proposes can be done, in an order that holds.
+/// Tests that proposals are complete and topologically ordered.
 #[test]
-fn proposals_can_be_done() {
+fn proposals_are_feasible() {
     for seed in 0..4 {
         let size = Rwnn { nodes: 3, communication: 0.5, seed, ..Rwnn::default() };
         let mut problem = rwnn(&size).unwrap();
-        problem.nodes.iter_mut().for_each(|node| node.weight = 1e7 * (1 + node.id) as f64);
+        problem.nodes.iter_mut().for_each(|node| node.weight = Bytes(1e7 * (1 + node.id) as f64));
         let problem = problem.cold_start();
         let (value, greedy) = propose(&problem, |model, choice| {
             let mut done = vec![false; model.launches.len()];

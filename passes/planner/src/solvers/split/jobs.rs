@@ -1,8 +1,7 @@
-//! Modules solved side by side, each at most once for each pair of devices at its ends, and only where it matters.
+//! Solves modules in parallel, each at most once for each pair of devices at its ends, and only where it matters.
 //!
-//! Every pair has a bound from the beginning. The shortest chain of bounds says which pairs to solve next: when all on it
-//! are solved, no other chain is shorter. What a pair may cost to be of use, given the best chain of schedules, cuts its
-//! search off.
+//! Every pair has an initial bound. The shortest chain of bounds determines the pairs to solve next: when all on it are
+//! solved, no other chain is shorter. The best chain of schedules gives a cutoff for each pair.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -16,28 +15,28 @@ use crate::solvers::exact::graph::Graph;
 use crate::solvers::exact::search::{Found, Goal, SAME};
 use crate::solvers::exact::{Limits, search};
 
-/// A module's problem, and what is known about it.
+/// A module with devices at its ends, and its best results.
 struct Job {
-    /// One of the modules that have it.
+    /// One of the modules that share this job.
     module: usize,
     ends: Ends,
     found: Found,
-    /// Nothing more is to be found that would be of use.
+    /// True if no useful improvement is possible.
     closed: bool,
-    /// The most effort that it was given so far; none where only its longest path is known.
+    /// Maximum effort spent so far; `None` if only its longest path is known.
     given: Option<u64>,
 }
 
-/// All modules with all their ends, and what is known about each.
+/// All modules with all their ends, and the results for each.
 pub(crate) struct Solved<'a> {
     modules: &'a [Module],
     jobs: Vec<Job>,
-    /// By module and ends: which job, and what devices are called there.
+    /// By module and ends: index of the job, and the renaming of devices.
     index: BTreeMap<(usize, Ends), (usize, Vec<usize>)>,
 }
 
 impl<'a> Solved<'a> {
-    /// Solves what matters; the result does not depend on the number of threads.
+    /// Solves the relevant jobs; the result does not depend on the number of threads.
     pub(crate) fn new(modules: &'a [Module], limits: &Limits) -> Self {
         let mut solved = Self::gather(modules);
         let limits = limits.quiet();
@@ -48,10 +47,10 @@ impl<'a> Solved<'a> {
         }
         let mut left = limits.extensions;
         while let Some(open) = solved.open().filter(|_| !limits.are_passed()) {
-            // Most pairs are never on the shortest chain, so each is looked at more closely when it first is.
+            // Most pairs are never on the shortest chain, so each is evaluated closely when it first is.
             let fresh: Vec<usize> = open.iter().copied().filter(|job| solved.jobs[*job].given.is_none()).collect();
             let share = if fresh.is_empty() { left / open.len() as u64 } else { 0 };
-            // What was not enough once is only worth trying again with much more.
+            // A repetition is only worthwhile with much more effort.
             let worth = |job: &usize| solved.jobs[*job].given.is_some_and(|given| share > given.saturating_mul(2));
             let open: Vec<usize> = if fresh.is_empty() { open.into_iter().filter(worth).collect() } else { fresh };
             if open.is_empty() {
@@ -69,17 +68,17 @@ impl<'a> Solved<'a> {
         solved
     }
 
-    /// One job for all modules and ends that are the same problem.
+    /// Creates one job for all modules and ends that are the same problem.
     fn gather(modules: &'a [Module]) -> Self {
         let mut first_with: BTreeMap<Vec<u64>, usize> = BTreeMap::new();
-        let mut known: BTreeMap<(usize, Ends), usize> = BTreeMap::new();
+        let mut job_of: BTreeMap<(usize, Ends), usize> = BTreeMap::new();
         let mut solved = Self { modules, jobs: Vec::new(), index: BTreeMap::new() };
         for (number, module) in modules.iter().enumerate() {
             let same = *first_with.entry(module.key()).or_insert(number);
             for ends in module.ends().into_iter().filter(|ends| module.direct(*ends).is_none()) {
                 let (representative, names) = module.representative(ends);
-                let job = *known.entry((same, representative)).or_insert_with(|| {
-                    let found = Found::nothing(0.0);
+                let job = *job_of.entry((same, representative)).or_insert_with(|| {
+                    let found = Found::nothing(Micros::ZERO);
                     solved.jobs.push(Job { module: same, ends: representative, found, closed: false, given: None });
                     solved.jobs.len() - 1
                 });
@@ -94,8 +93,8 @@ impl<'a> Solved<'a> {
         self.modules[*module].pinned(*ends)
     }
 
-    /// The jobs on the shortest chain of bounds that are not closed; none if there is no chain, if it is as long as the
-    /// best chain of schedules, or if all on it are closed.
+    /// Returns the open jobs on the shortest chain of bounds; `None` if there is no chain, if it is as long as the best
+    /// chain of schedules, or if all on it are closed.
     fn open(&self) -> Option<Vec<usize>> {
         let tables = self.tables(|found| found.bound);
         let (bound, path) = self.shortest(&tables)?;
@@ -110,17 +109,18 @@ impl<'a> Solved<'a> {
         (!open.is_empty()).then_some(open)
     }
 
-    /// What each job may cost at most if a chain through it is to be shorter than the best chain of schedules.
+    /// Returns the cutoff of each job: the maximum time for which a chain through it is shorter than the best chain of
+    /// schedules.
     fn useful(&self) -> Vec<Micros> {
         let Some((best, _)) = self.shortest(&self.tables(|found| found.value)) else {
-            return vec![f64::INFINITY; self.jobs.len()];
+            return vec![Micros::INFINITY; self.jobs.len()];
         };
         let tables = self.tables(|found| found.bound);
-        let mut useful = vec![0.0; self.jobs.len()];
+        let mut useful = vec![Micros::ZERO; self.jobs.len()];
         for (number, (table, others)) in tables.iter().zip(chain::others(&tables, self.devices())).enumerate() {
             for ((ends, _), other) in table.iter().zip(others) {
                 if let Some((job, _)) = self.index.get(&(number, *ends)) {
-                    useful[*job] = f64::max(useful[*job], best - other);
+                    useful[*job] = Micros::max(useful[*job], best - other);
                 }
             }
         }
@@ -135,16 +135,16 @@ impl<'a> Solved<'a> {
         chain::shortest(tables, self.devices())
     }
 
-    /// A figure for each module and ends.
+    /// Returns a figure for each module and ends.
     pub(crate) fn tables(&self, figure: impl Fn(&Found) -> Micros) -> Vec<Table> {
         let table = |(number, module): (usize, &Module)| {
             let time = |ends| module.direct(ends).or_else(|| self.get(number, ends).map(|(found, _)| figure(found)));
-            module.ends().into_iter().map(|ends| (ends, time(ends).unwrap_or(f64::INFINITY))).collect()
+            module.ends().into_iter().map(|ends| (ends, time(ends).unwrap_or(Micros::INFINITY))).collect()
         };
         self.modules.iter().enumerate().map(table).collect()
     }
 
-    /// What was found for a module, and what each of its devices is called in it; nothing where there is nothing to find.
+    /// Returns the results for a module, and the renaming of its devices; `None` if there is nothing to solve.
     pub(crate) fn get(&self, module: usize, ends: Ends) -> Option<(&Found, &[usize])> {
         let (job, names) = self.index.get(&(module, ends))?;
         Some((&self.jobs[*job].found, names.as_slice()))
@@ -157,18 +157,18 @@ impl<'a> Solved<'a> {
 }
 
 impl Job {
-    /// Keeps the better schedule and the better bound of a search for what costs at most `useful`.
+    /// Updates schedule and bound from a search with the cutoff `useful`.
     fn keep(&mut self, found: Found, useful: Micros, given: u64) {
         self.given = Some(given);
         self.found.bound = self.found.bound.max(found.bound);
         if found.value < self.found.value {
             (self.found.value, self.found.sequence) = (found.value, found.sequence);
         }
-        self.closed = self.found.bound >= f64::min(self.found.value, useful) * (1.0 - SAME);
+        self.closed = self.found.bound >= Micros::min(self.found.value, useful) * (1.0 - SAME);
     }
 }
 
-/// The results of a function, in order, worked out by several threads.
+/// Maps a function over inputs on several threads; results are in order.
 fn in_parallel<T: Send>(inputs: &[usize], threads: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
     if threads < 2 || inputs.len() < 2 {
         return inputs.iter().map(|input| work(*input)).collect();

@@ -1,8 +1,8 @@
-//! A stretch between two cuts as a problem of its own, for each pair of devices that its ends may be on.
+//! A segment between two cuts as a subproblem, for each pair of devices of its ends.
 
 use crate::model::instance::Instance;
 use crate::model::units::Micros;
-use crate::solvers::cuts::Stretch;
+use crate::solvers::cuts::Segment;
 use crate::solvers::exact::graph::{Footprint, Graph};
 use crate::solvers::exact::symmetry::Classes;
 
@@ -10,14 +10,14 @@ use crate::solvers::exact::symmetry::Classes;
 pub(crate) struct Module {
     /// The instance's task for each of the graph's.
     pub(crate) tasks: Vec<usize>,
-    /// The cut that it begins with takes no time: it is over when the module begins.
+    /// The cut that it begins with has zero duration: it has ended when the module begins.
     pub(crate) graph: Graph,
     pub(crate) entered: bool,
     pub(crate) left: bool,
     classes: Classes,
 }
 
-/// Where the cuts at both ends are; none where there is no cut.
+/// Devices of the cuts at both ends; `None` without a cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Ends {
     pub(crate) entry: Option<usize>,
@@ -25,22 +25,22 @@ pub(crate) struct Ends {
 }
 
 impl Module {
-    pub(crate) fn new(instance: &Instance, stretch: &Stretch) -> Self {
-        let tasks = instance.order()[stretch.places.clone()].to_vec();
+    pub(crate) fn new(instance: &Instance, segment: &Segment) -> Self {
+        let tasks = instance.order()[segment.places.clone()].to_vec();
         let mut graph = Graph::new(instance, &tasks, Footprint::Least);
-        if stretch.entered {
+        if segment.entered {
             for time in &mut graph.time_us[..graph.devices] {
-                *time = if time.is_finite() { 0.0 } else { f64::INFINITY };
+                *time = if time.is_finite() { Micros::ZERO } else { Micros::INFINITY };
             }
         }
-        let order = canonical_order(&graph, stretch);
+        let order = canonical_order(&graph, segment);
         let tasks: Vec<usize> = order.iter().map(|task| tasks[*task]).collect();
         let graph = graph.reordered(&order);
         let classes = Classes::new(&graph);
-        Self { tasks, graph, entered: stretch.entered, left: stretch.left, classes }
+        Self { tasks, graph, entered: segment.entered, left: segment.left, classes }
     }
 
-    /// Every pair of devices that the ends may be on.
+    /// Returns every pair of devices that the ends may be on.
     pub(crate) fn ends(&self) -> Vec<Ends> {
         let devices = self.graph.devices;
         let on = |task: usize| -> Vec<Option<usize>> {
@@ -53,13 +53,13 @@ impl Module {
         entries.into_iter().flat_map(pair).collect()
     }
 
-    /// The graph with its ends where they are to be.
+    /// Returns the graph with its ends pinned.
     pub(crate) fn pinned(&self, ends: Ends) -> Graph {
         let mut graph = self.graph.clone();
         let mut pin = |task: usize, to: Option<usize>| {
             let Some(to) = to else { return };
             for device in (0..graph.devices).filter(|device| *device != to) {
-                graph.time_us[task * graph.devices + device] = f64::INFINITY;
+                graph.time_us[task * graph.devices + device] = Micros::INFINITY;
             }
         };
         pin(0, ends.entry);
@@ -67,12 +67,12 @@ impl Module {
         graph
     }
 
-    /// The same ends but for the names of equal devices, and what each device is called there: `name[device]`.
+    /// Returns equivalent ends up to renaming of equal devices, and the renaming `name[device]`.
     pub(crate) fn representative(&self, ends: Ends) -> (Ends, Vec<usize>) {
         let mut name: Vec<usize> = (0..self.graph.devices).collect();
         let mut rename = |device: usize, taken: Option<usize>| {
             let to = self.classes.first_but(device, taken);
-            // Swap the names, so that every device keeps one.
+            // Swap the names, so that the renaming stays a permutation.
             if let (Some(a), Some(b)) = (name.iter().position(|n| *n == to), name.get(device).copied()) {
                 name[a] = b;
                 name[device] = to;
@@ -87,7 +87,7 @@ impl Module {
         (Ends { entry, exit }, name)
     }
 
-    /// How long it takes where nothing lies between the cuts.
+    /// Returns the time of a module without tasks between its cuts.
     pub(crate) fn direct(&self, ends: Ends) -> Option<Micros> {
         let (Some(entry), Some(exit), [_, _]) = (ends.entry, ends.exit, self.tasks.as_slice()) else { return None };
         let devices = self.graph.devices;
@@ -96,7 +96,7 @@ impl Module {
         Some(delay + self.graph.time_us[devices + exit])
     }
 
-    /// All that a solution depends on, so that equal modules are solved once.
+    /// Returns a key of the subproblem, so that equal modules are solved once.
     pub(crate) fn key(&self) -> Vec<u64> {
         let mut key = vec![u64::from(self.entered) * 2 + u64::from(self.left)];
         key.extend(self.graph.key());
@@ -104,25 +104,26 @@ impl Module {
     }
 }
 
-/// A topological order that does not depend on how tasks are numbered, as far as their surroundings tell them apart.
-fn canonical_order(graph: &Graph, stretch: &Stretch) -> Vec<usize> {
+/// Returns a topological order that does not depend on the numbering of tasks, as far as their neighborhoods
+/// distinguish them (color refinement).
+fn canonical_order(graph: &Graph, segment: &Segment) -> Vec<usize> {
     let devices = graph.devices;
     let mix = |state: u64, value: u64| (state.rotate_left(5) ^ value).wrapping_mul(0x517c_c1b7_2722_0a95);
-    let row = |task: usize| graph.time_us[task * devices..(task + 1) * devices].iter().map(|time| time.to_bits());
-    let mut label: Vec<u64> = (0..graph.tasks).map(|task| row(task).fold(graph.need[task].to_bits(), mix)).collect();
+    let row = |task: usize| graph.time_us[task * devices..(task + 1) * devices].iter().map(|time| time.0.to_bits());
+    let mut label: Vec<u64> = (0..graph.tasks).map(|task| row(task).fold(graph.need[task].0.to_bits(), mix)).collect();
     for _ in 0..3 {
-        let about = |task: usize| {
+        let refined = |task: usize| {
             let around = |arcs: &Vec<crate::solvers::exact::graph::Arc>, salt: u64| {
                 let one = |arc: &crate::solvers::exact::graph::Arc| {
-                    graph.delays(arc).iter().fold(label[arc.task] ^ salt, |state, delay| mix(state, delay.to_bits()))
+                    graph.delays(arc).iter().fold(label[arc.task] ^ salt, |state, delay| mix(state, delay.0.to_bits()))
                 };
-                // A sum does not depend on the order of neighbours.
+                // A sum does not depend on the order of neighbors.
                 arcs.iter().map(one).fold(0, u64::wrapping_add)
             };
             let before = around(&graph.predecessors[task], 1);
             mix(mix(label[task], before), around(&graph.successors[task], 2))
         };
-        label = (0..graph.tasks).map(about).collect();
+        label = (0..graph.tasks).map(refined).collect();
     }
     let mut waiting: Vec<usize> = graph.predecessors.iter().map(Vec::len).collect();
     let mut ready: std::collections::BTreeSet<(u64, usize)> =
@@ -137,6 +138,6 @@ fn canonical_order(graph: &Graph, stretch: &Stretch) -> Vec<usize> {
             }
         }
     }
-    debug_assert!(!stretch.entered || order.first() == Some(&0));
+    debug_assert!(!segment.entered || order.first() == Some(&0));
     order
 }

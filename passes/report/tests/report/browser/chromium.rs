@@ -1,4 +1,4 @@
-//! Chromium without a window: it loads a page, runs a script on it, and prints the document.
+//! Headless Chromium: loads a page, runs a script on it, and prints the document.
 
 use std::fs::{self, File};
 use std::io;
@@ -9,21 +9,21 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-/// Longer than any page takes on a slow machine that does other things too.
-const PATIENCE: Duration = Duration::from_secs(180);
+/// Time limit for a page, generous for a loaded machine.
+const TIMEOUT: Duration = Duration::from_secs(180);
 
-/// First in the page: whatever goes wrong after it is written down.
+/// First script of the page: records all errors.
 const FIRST: &str = "
     const results = {errors: []};
     window.addEventListener('error', (event) => results.errors.push(String(event.message)));
     window.addEventListener('unhandledrejection', (event) => results.errors.push(String(event.reason)));
     for (const kind of ['error', 'warn']) console[kind] = (...words) => results.errors.push(words.join(' '));
     document.addEventListener('securitypolicyviolation', (event) => results.errors.push(`refused: ${event.blockedURI}`));
-    // Made-up pointers cannot be captured.
+        // Synthetic pointers cannot be captured.
     Element.prototype.setPointerCapture = () => {};
 ";
 
-/// Last in the page: what scripts need to move the mouse and read the tooltip, and what is looked at on every page.
+/// Last script of the page: helpers that move the pointer and read the tooltip, and results common to all pages.
 const LAST: &str = "
     function hover(target, x, y) {
       target.scrollIntoView({block: 'center'});
@@ -42,7 +42,7 @@ const LAST: &str = "
     results.rows = Number(document.getElementById('transfers').dataset.rows);
 ";
 
-/// What the script has put into `results`, after a while in which the page has painted itself again.
+/// Stores `results` in the document, after the page has had time to repaint.
 const FINISH: &str = "
     const picture = () => [...document.querySelectorAll('canvas')].map((canvas) => canvas.toDataURL()).join();
     const before = picture();
@@ -59,25 +59,26 @@ const FINISH: &str = "
     }, 1000);
 ";
 
-/// Loads a page and runs a script at its end; gives back what the script has put into `results`.
+/// Loads a page and runs a script at its end; returns the script's `results`.
 pub(super) fn visit(name: &str, html: &str, script: &str) -> Value {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("report-{name}"));
-    fs::create_dir_all(&folder).expect("cargo's folder for tests can be written to");
+    fs::create_dir_all(&folder).expect("cargo's test directory is writable");
     let last = format!("<script>{{{LAST}\n{script}\n{FINISH}}}</script>\n</body>\n</html>");
     let page = html.replacen("<head>", &format!("<head><script>{FIRST}</script>"), 1);
-    let page = page.trim_end().strip_suffix("</body>\n</html>").expect("the page ends so").to_owned() + &last;
-    fs::write(folder.join("page.html"), page).expect("so can those in it");
-    let printed = dump(&folder).expect("files and processes are there");
+    let page =
+        page.trim_end().strip_suffix("</body>\n</html>").expect("the page ends with its body").to_owned() + &last;
+    fs::write(folder.join("page.html"), page).expect("its subdirectories are writable");
+    let printed = dump(&folder).expect("chromium can run");
     let results = printed.split_once("RESULTS&lt;").and_then(|(_, rest)| rest.split_once("&gt;"));
     let Some((hex, _)) = results else {
-        panic!("{name}: the script did not come to its end; see {}", folder.display());
+        panic!("{name}: the script did not finish; see {}", folder.display());
     };
     let bytes: Result<Vec<u8>, _> =
         (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16)).collect();
-    serde_json::from_slice(&bytes.expect("two digits a byte")).expect("JSON as the browser writes it")
+    serde_json::from_slice(&bytes.expect("two digits per byte")).expect("JSON as the browser writes it")
 }
 
-/// The document after ten seconds of the page's own time, which go by as fast as it is idle.
+/// Returns the document after ten seconds of virtual time, which advances while the page is idle.
 fn dump(folder: &Path) -> io::Result<String> {
     let output = folder.join("document.html");
     let profile = folder.join("profile");
@@ -95,17 +96,17 @@ fn dump(folder: &Path) -> io::Result<String> {
         .stdout(File::create(&output)?)
         .stderr(File::create(folder.join("stderr.txt"))?)
         .spawn()
-        .unwrap_or_else(|error| panic!("chromium does not start ({error}): run tools/setup, which installs it"));
+        .unwrap_or_else(|error| panic!("cannot start chromium ({error}); run tools/setup to install it"));
     let started = Instant::now();
     while browser.try_wait()?.is_none() {
-        if started.elapsed() > PATIENCE {
+        if started.elapsed() > TIMEOUT {
             browser.kill()?;
             browser.wait()?;
-            panic!("chromium was not done after {PATIENCE:?}; see {}", folder.display());
+            panic!("chromium did not finish within {TIMEOUT:?}; see {}", folder.display());
         }
         thread::sleep(Duration::from_millis(50));
     }
-    // Several megabytes, and of no use once the browser has gone.
+    // The profile takes several megabytes.
     fs::remove_dir_all(profile)?;
     fs::read_to_string(output)
 }

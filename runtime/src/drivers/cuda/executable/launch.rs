@@ -1,11 +1,11 @@
-//! Stages on a GPU: replayed as graphs, but where they are measured, or constants are not there yet.
+//! Launches of stages on a GPU: replayed as graphs, measured task by task, or issued before all constants have arrived.
 
-use super::{CudaExecutable, State, moments::Moment};
+use super::{CudaExecutable, State, completion::WorkKind};
 use crate::{
     bundle::Status,
     drivers::cuda::{
-        driver::{Address, Fault, Outcome, capture},
-        stage::{Lanes, Stage, Stopwatch, TaskTime, fitted},
+        driver::{Address, CudaError, CudaResult, try_capture},
+        stage::{IssueContext, Stage, TaskTime, TaskTimer, scale_task_times},
         upload::Arrival,
     },
     error::{Error, Result},
@@ -13,9 +13,10 @@ use crate::{
 };
 use std::collections::hash_map::Entry;
 
-/// A launch with the addresses of its buffers, and the step and slot that these are always the same for.
+/// Launch with the addresses of its buffers.
 #[derive(Clone, Copy)]
 struct Addressed<'a> {
+    /// Step and slot, which determine the addresses.
     key: (usize, usize),
     owner: Owner,
     table: &'a [Address],
@@ -30,7 +31,7 @@ impl Executable for CudaExecutable {
         self.stages.get(&stage).is_some_and(|stage| stage.can_fail)
     }
 
-    /// Waits for a stage if it can fail, is measured, or waits for constants itself.
+    /// Enqueues a stage. Waits for it if it can fail, is measured, or is part of a cold start.
     unsafe fn launch(&self, launch: &Launch<'_>) -> Result<Vec<hal::TaskTime>> {
         let Some(stage) = self.stages.get(&launch.stage) else { return Ok(vec![]) };
         let what = || format!("stage '{}'", stage.name);
@@ -38,24 +39,24 @@ impl Executable for CudaExecutable {
         let table: Vec<Address> = launch.buffers.iter().map(|pointer| pointer.addr() as Address).collect();
         let addressed = Addressed::new(launch, &table);
         let outcome = if state.image.is_some() {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe { self.start_cold(stage, addressed, &mut state) }.map(|()| (0, vec![]))
         } else if let Some(now) = launch.clock {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe { self.measure(stage, addressed, &mut state, now) }
         } else {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe { self.replay(stage, addressed, &mut state) }.map(|()| (0, vec![]))
         };
         if outcome.is_ok() {
-            self.note(launch.owner.slot, launch.stage);
+            self.add_running(launch.owner.slot, launch.stage);
         }
-        let mut failed = |fault: Fault| self.error(&what(), self.failed(&mut state, &fault));
+        let mut failed = |fault: CudaError| self.error(&what(), self.note_fault(&mut state, &fault));
         let (begin, times) = outcome.map_err(&mut failed)?;
         if stage.can_fail {
-            self.gpu.finish(self.streams[0]).map_err(&mut failed)?;
-            // SAFETY: the stage is done, which copied the number there.
-            let status = unsafe { self.shared.here.pointer().cast::<i32>().read() };
+            self.gpu.synchronize(self.streams[0]).map_err(&mut failed)?;
+            // SAFETY: the stage has completed, and its last operation copied the status to the host.
+            let status = unsafe { self.status.host.pointer().cast::<i32>().read() };
             if let Some(problem) = Status::problem(status) {
                 let (stage, problem) = (stage.name.clone(), problem.to_owned());
                 return Err(Error::Failed { stage, task: String::new(), problem });
@@ -67,16 +68,15 @@ impl Executable for CudaExecutable {
         Ok(times.into_iter().map(time).collect())
     }
 
-    /// Makes a graph of a stage whose calls wait for their constants, for a request that comes before those: to tell the GPU of one
-    /// call after the other may take longer than copies do. The stage is run once before, on zeros: at the first run of a kernel,
-    /// its code has to get to the GPU.
+    /// Captures a graph of a stage whose calls wait for their constants, because enqueuing calls one by one may take longer
+    /// than the copies. The stage first runs once on zeros, so that the code of its kernels is loaded to the GPU.
     fn prepare_cold(&self, launch: &Launch<'_>) -> Result<()> {
         let Some(stage) = self.stages.get(&launch.stage) else { return Ok(()) };
         let error = |problem| self.error(&format!("stage '{}'", stage.name), problem);
         let mut state = self.enter().map_err(error)?;
         let table: Vec<Address> = launch.buffers.iter().map(|pointer| pointer.addr() as Address).collect();
         let prepared = self.capture_cold(stage, Addressed::new(launch, &table), &mut state);
-        prepared.map_err(|fault| error(self.failed(&mut state, &fault)))
+        prepared.map_err(|fault| error(self.note_fault(&mut state, &fault)))
     }
 
     fn queue(&self) -> &dyn Queue {
@@ -86,43 +86,38 @@ impl Executable for CudaExecutable {
 
 impl<'a> Addressed<'a> {
     fn new(launch: &Launch<'_>, table: &'a [Address]) -> Self {
-        // Launches are always a step's.
+        // Launches always belong to a step.
         Self { key: (launch.owner.step.unwrap_or(0), launch.owner.slot), owner: launch.owner, table }
     }
 }
 
 impl CudaExecutable {
-    /// Has a stage run as a graph, which is made at its first launch.
+    /// Launches a stage as a graph, which is captured at its first launch.
     ///
     /// # Safety
     /// As for [`Executable::launch`].
-    unsafe fn replay(&self, stage: &Stage, launch: Addressed<'_>, state: &mut State) -> Outcome<()> {
+    unsafe fn replay(&self, stage: &Stage, launch: Addressed<'_>, state: &mut State) -> CudaResult<()> {
         let (gpu, stream) = (&*self.gpu, self.streams[0]);
         let graph = match state.graphs.get(&launch.key) {
             Some(&graph) => graph,
             None => {
-                // SAFETY: the caller's.
+                // SAFETY: guaranteed by the caller.
                 let issue = || unsafe { self.issue(stage, launch.table) };
-                let graph = match capture(gpu, stream, issue) {
-                    Ok(graph) => Some(graph),
-                    Err(Fault::Lost(text)) => return Err(Fault::Lost(text)),
-                    // It can still be issued as it is, and what is wrong with it comes to light then.
-                    Err(_) => None,
-                };
+                let graph = try_capture(gpu, stream, issue)?;
                 *state.graphs.entry(launch.key).or_insert(graph)
             }
         };
-        self.follow(launch.owner.slot, Moment::Arrived, stream)?;
+        self.wait_on_stream(launch.owner.slot, WorkKind::Upload, stream)?;
         self.timed(launch.owner, stream, || match graph {
             Some(graph) => gpu.launch_graph(graph, stream),
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             None => unsafe { self.issue(stage, launch.table) },
         })?;
-        self.mark(launch.owner.slot, Moment::Computed, stream)
+        self.record_completion(launch.owner.slot, WorkKind::Compute, stream)
     }
 
-    /// Runs a stage one call after the other, as a graph with an event at each task's beginning, and then as it is run else: what
-    /// tasks took in between is fitted to what all of it takes.
+    /// Measures the tasks of a stage: runs its calls sequentially, with an event at the start of each task, in a graph if they
+    /// can be captured, and then the stage as usual. The times of the tasks are scaled to the time of the latter.
     ///
     /// # Safety
     /// As for [`Executable::launch`].
@@ -132,43 +127,47 @@ impl CudaExecutable {
         launch: Addressed<'_>,
         state: &mut State,
         now: &dyn Fn() -> u64,
-    ) -> Outcome<(u64, Vec<TaskTime>)> {
+    ) -> CudaResult<(u64, Vec<TaskTime>)> {
         let (gpu, stream, events) = (&*self.gpu, self.streams[0], &self.events);
         let entry = match state.measured.entry(launch.key) {
             Entry::Occupied(entry) => entry.into_mut(),
             Entry::Vacant(entry) => {
-                let mut watch = Stopwatch::default();
-                let graph = capture(gpu, stream, || {
-                    let before = |task, _| watch.begin(task, gpu, stream, events);
-                    // SAFETY: the caller's.
-                    unsafe { self.issue_one_by_one(stage, launch.table, before) }?;
-                    watch.end(gpu, stream, events)
-                })?;
-                entry.insert((graph, watch))
+                let mut timer = TaskTimer::new(true);
+                // SAFETY: guaranteed by the caller.
+                let issue = || unsafe { self.issue_timed(stage, launch.table, &mut timer) };
+                let graph = try_capture(gpu, stream, issue)?;
+                entry.insert((graph, timer))
             }
         };
-        self.follow(launch.owner.slot, Moment::Arrived, stream)?;
-        Stopwatch::mark(gpu, stream, events)?;
-        gpu.finish(stream)?;
+        self.wait_on_stream(launch.owner.slot, WorkKind::Upload, stream)?;
+        TaskTimer::mark(gpu, stream, events)?;
+        gpu.synchronize(stream)?;
         let begin = now();
-        gpu.launch_graph(entry.0, stream)?;
-        gpu.finish(stream)?;
+        match entry {
+            (Some(graph), _) => gpu.launch_graph(*graph, stream)?,
+            (None, timer) => {
+                *timer = TaskTimer::new(false);
+                // SAFETY: guaranteed by the caller.
+                unsafe { self.issue_timed(stage, launch.table, timer) }?;
+            }
+        }
+        gpu.synchronize(stream)?;
         let times = entry.1.read(gpu, events)?;
-        // Once before: the first time it is captured, which takes longer than it; and the GPU is told of the second while it is
-        // busy with the first, as in requests, where it is told ahead.
-        // SAFETY: the caller's; whatever is computed again is the same.
+        // Run twice and measure the second: the first run may include the capture, and keeps the GPU busy while the second is
+        // enqueued, as in requests.
+        // SAFETY: guaranteed by the caller; repeated runs compute the same results.
         unsafe { self.replay(stage, launch, state) }?;
-        Stopwatch::mark(gpu, stream, events)?;
+        TaskTimer::mark(gpu, stream, events)?;
         // SAFETY: as above.
         unsafe { self.replay(stage, launch, state) }?;
-        let whole = Stopwatch::since_mark(gpu, stream, events)?;
-        Ok((begin, fitted(times, whole)))
+        let whole = TaskTimer::since_mark(gpu, stream, events)?;
+        Ok((begin, scale_task_times(times, whole)))
     }
 
-    fn capture_cold(&self, stage: &Stage, launch: Addressed<'_>, state: &mut State) -> Outcome<()> {
-        // SAFETY: nothing else runs yet, and no request reads what is made of zeros.
+    fn capture_cold(&self, stage: &Stage, launch: Addressed<'_>, state: &mut State) -> CudaResult<()> {
+        // SAFETY: nothing else runs yet, and no request reads the results.
         unsafe { self.replay(stage, launch, state) }?;
-        self.gpu.finish(self.streams[0])?;
+        self.gpu.synchronize(self.streams[0])?;
         let Some(image) = &state.image else { return Ok(()) };
         let mut latest: Option<Arrival> = None;
         let mut await_constants = |newest| {
@@ -179,31 +178,26 @@ impl CudaExecutable {
             latest = Some(arrival);
             self.gpu.wait_in_graph(self.streams[0], arrival.event)
         };
-        let captured = capture(&*self.gpu, self.streams[0], || {
+        let captured = try_capture(&*self.gpu, self.streams[0], || {
             await_constants(self.constants.newest_value())?;
             // SAFETY: nothing runs yet.
-            unsafe { self.issue_one_by_one(stage, launch.table, |_, newest| await_constants(newest)) }
+            unsafe { self.issue_sequentially(stage, launch.table, |_, newest| await_constants(newest)) }
         });
-        match captured {
-            Ok(graph) => {
-                self.gpu.upload_graph(graph, self.streams[0])?;
-                let is_last = latest.is_some_and(|latest| latest.is_last);
-                state.cold.insert(launch.key, (graph, is_last));
-                Ok(())
-            }
-            Err(fault @ Fault::Lost(_)) => Err(fault),
-            // It can still be issued as it is.
-            Err(_) => Ok(()),
+        if let Some(graph) = captured? {
+            self.gpu.upload_graph(graph, self.streams[0])?;
+            let is_last = latest.is_some_and(|latest| latest.is_last);
+            state.cold.insert(launch.key, (graph, is_last));
         }
+        Ok(())
     }
 
-    /// Runs a stage whose constants are not here yet.
+    /// Runs a stage during a cold start and waits for it.
     ///
     /// # Safety
     /// As for [`Executable::launch`].
-    unsafe fn start_cold(&self, stage: &Stage, launch: Addressed<'_>, state: &mut State) -> Outcome<()> {
+    unsafe fn start_cold(&self, stage: &Stage, launch: Addressed<'_>, state: &mut State) -> CudaResult<()> {
         let stream = self.streams[0];
-        self.follow(launch.owner.slot, Moment::Arrived, stream)?;
+        self.wait_on_stream(launch.owner.slot, WorkKind::Upload, stream)?;
         let graph = state.cold.get(&launch.key).copied();
         self.timed(launch.owner, stream, || match graph {
             Some((graph, is_last)) => {
@@ -214,43 +208,54 @@ impl CudaExecutable {
             None => {
                 self.await_constants(state, self.constants.newest_value(), stream)?;
                 let before = |_, newest| self.await_constants(state, newest, stream);
-                // SAFETY: the caller's.
-                unsafe { self.issue_one_by_one(stage, launch.table, before) }
+                // SAFETY: guaranteed by the caller.
+                unsafe { self.issue_sequentially(stage, launch.table, before) }
             }
         })?;
-        self.gpu.finish(stream)?;
+        self.gpu.synchronize(stream)?;
         self.forget_image(state)
     }
 
-    /// Puts a whole stage on the first stream. Before each call, the caller is told its task and the last of its constants.
+    /// Enqueues a whole stage on the first stream. `before` is called as in [`Stage::issue_sequentially`].
     ///
     /// # Safety
     /// As for [`Executable::launch`].
-    unsafe fn issue_one_by_one(
+    unsafe fn issue_sequentially(
         &self,
         stage: &Stage,
         table: &[Address],
-        before: impl FnMut(usize, Option<usize>) -> Outcome<()>,
-    ) -> Outcome<()> {
+        before: impl FnMut(usize, Option<usize>) -> CudaResult<()>,
+    ) -> CudaResult<()> {
         self.clear_status(stage)?;
-        // SAFETY: the caller's; the workspace is as long as any call's.
-        unsafe { stage.issue_one_by_one(table, self.lanes(), before) }?;
+        // SAFETY: guaranteed by the caller; the workspace is large enough for any call.
+        unsafe { stage.issue_sequentially(table, self.issue_context(), before) }?;
         self.fetch_status(stage)
     }
 
-    /// Puts a whole stage on the streams.
+    /// Enqueues a whole stage on the first stream, with events between its tasks.
     ///
     /// # Safety
     /// As for [`Executable::launch`].
-    unsafe fn issue(&self, stage: &Stage, table: &[Address]) -> Outcome<()> {
+    unsafe fn issue_timed(&self, stage: &Stage, table: &[Address], timer: &mut TaskTimer) -> CudaResult<()> {
+        let (gpu, stream, events) = (&*self.gpu, self.streams[0], &self.events);
+        // SAFETY: guaranteed by the caller.
+        unsafe { self.issue_sequentially(stage, table, |task, _| timer.begin(task, gpu, stream, events)) }?;
+        timer.end(gpu, stream, events)
+    }
+
+    /// Enqueues a whole stage on its streams.
+    ///
+    /// # Safety
+    /// As for [`Executable::launch`].
+    unsafe fn issue(&self, stage: &Stage, table: &[Address]) -> CudaResult<()> {
         self.clear_status(stage)?;
-        // SAFETY: the caller's; workspaces are as long as any call's.
-        unsafe { stage.issue(table, self.lanes()) }?;
+        // SAFETY: guaranteed by the caller; the workspaces are large enough for any call.
+        unsafe { stage.issue(table, self.issue_context()) }?;
         self.fetch_status(stage)
     }
 
-    fn lanes(&self) -> Lanes<'_> {
-        Lanes {
+    fn issue_context(&self) -> IssueContext<'_> {
+        IssueContext {
             gpu: &*self.gpu,
             streams: &self.streams,
             workspaces: &self.workspaces,
@@ -259,19 +264,19 @@ impl CudaExecutable {
         }
     }
 
-    fn clear_status(&self, stage: &Stage) -> Outcome<()> {
+    fn clear_status(&self, stage: &Stage) -> CudaResult<()> {
         if !stage.can_fail {
             return Ok(());
         }
-        // SAFETY: the status is that of the stage that runs.
-        unsafe { self.gpu.zero(self.shared.status(), 4, self.streams[0]) }
+        // SAFETY: only the running stage accesses the status.
+        unsafe { self.gpu.zero(self.status.address(), 4, self.streams[0]) }
     }
 
-    fn fetch_status(&self, stage: &Stage) -> Outcome<()> {
+    fn fetch_status(&self, stage: &Stage) -> CudaResult<()> {
         if !stage.can_fail {
             return Ok(());
         }
         // SAFETY: as above.
-        unsafe { self.gpu.copy_out(self.shared.here.pointer(), self.shared.status(), 4, self.streams[0]) }
+        unsafe { self.gpu.copy_to_host(self.status.host.pointer(), self.status.address(), 4, self.streams[0]) }
     }
 }

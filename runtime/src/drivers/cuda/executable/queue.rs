@@ -1,81 +1,81 @@
 //! Copies from, to and on a GPU.
 
-use super::{CudaExecutable, State, moments::Moment};
+use super::{CudaExecutable, State, completion::WorkKind};
 use crate::{
     drivers::cuda::{
-        driver::{Outcome, Stream},
-        upload::Image,
+        driver::{CudaResult, Stream},
+        upload::ColdStartImage,
     },
-    hal::{Attempt, Copy, Event, Owner, Queue, StepTimes},
+    hal::{Copy, Event, Owner, Queue, QueueResult, StepTimes},
 };
 use std::sync::atomic::Ordering;
 
 impl Queue for CudaExecutable {
-    unsafe fn copy(&self, owner: Owner, copies: &mut dyn Iterator<Item = Copy>, synchronized: bool) -> Attempt {
+    unsafe fn copy(&self, owner: Owner, copies: &mut dyn Iterator<Item = Copy>, synchronized: bool) -> QueueResult {
         let (gpu, stream) = (&*self.gpu, self.streams[0]);
         let mut state = self.enter()?;
         let mut copy = || {
-            self.follow(owner.slot, Moment::Arrived, stream)?;
+            self.wait_on_stream(owner.slot, WorkKind::Upload, stream)?;
             self.await_constants(&mut state, self.constants.newest_value(), stream)?;
             self.timed(owner, stream, || {
-                // SAFETY: the caller's.
-                each(copies, |it| unsafe { gpu.copy_within(address(it.to), address(it.from), it.bytes, stream) })
+                // SAFETY: guaranteed by the caller.
+                each(copies, |it| unsafe { gpu.copy_on_device(address(it.to), address(it.from), it.bytes, stream) })
             })?;
-            self.mark(owner.slot, Moment::Computed, stream)?;
+            self.record_completion(owner.slot, WorkKind::Compute, stream)?;
             if synchronized || state.image.is_some() {
-                gpu.finish(stream)?;
+                gpu.synchronize(stream)?;
             }
             self.forget_image(&mut state)
         };
-        copy().map_err(|fault| self.failed(&mut state, &fault))
+        copy().map_err(|fault| self.note_fault(&mut state, &fault))
     }
 
-    unsafe fn upload(&self, owner: Owner, copies: &mut dyn Iterator<Item = Copy>) -> Attempt {
-        let sent = self.timed(owner, self.inward, || {
-            // SAFETY: the caller's.
-            each(copies, |it| unsafe { self.gpu.copy_in(address(it.to), it.from, it.bytes, self.inward) })
+    unsafe fn upload(&self, owner: Owner, copies: &mut dyn Iterator<Item = Copy>) -> QueueResult {
+        let sent = self.timed(owner, self.upload_stream, || {
+            // SAFETY: guaranteed by the caller.
+            each(copies, |it| unsafe { self.gpu.copy_to_device(address(it.to), it.from, it.bytes, self.upload_stream) })
         });
-        let marked = sent.and_then(|()| self.mark(owner.slot, Moment::Arrived, self.inward));
-        marked.map_err(|fault| self.problem(fault))
+        let marked = sent.and_then(|()| self.record_completion(owner.slot, WorkKind::Upload, self.upload_stream));
+        marked.map_err(|fault| self.fault_message(fault))
     }
 
     unsafe fn download(&self, owner: Owner, copies: &mut dyn Iterator<Item = Copy>) -> Result<Event, String> {
-        let (gpu, stream) = (&*self.gpu, self.outward);
+        let (gpu, stream) = (&*self.gpu, self.download_stream);
         let Owner { slot, step, .. } = owner;
         let mut download = || {
-            self.follow(slot, Moment::Arrived, stream)?;
-            self.follow(slot, Moment::Computed, stream)?;
+            self.wait_on_stream(slot, WorkKind::Upload, stream)?;
+            self.wait_on_stream(slot, WorkKind::Compute, stream)?;
             if self.is_cold.load(Ordering::Relaxed) {
-                // A constant may be downloaded, too.
+                // The downloaded value may be a constant.
                 self.await_constants(&mut self.state.lock(), self.constants.newest_value(), stream)?;
             }
             self.timed(owner, stream, || {
-                // SAFETY: the caller's.
-                each(copies, |it| unsafe { gpu.copy_out(it.to, address(it.from), it.bytes, stream) })
+                // SAFETY: guaranteed by the caller.
+                each(copies, |it| unsafe { gpu.copy_to_host(it.to, address(it.from), it.bytes, stream) })
             })?;
-            self.mark(slot, Moment::Left(step), stream)
+            self.record_completion(slot, WorkKind::Download(step), stream)
         };
-        download().map_err(|fault| self.problem(fault))?;
+        download().map_err(|fault| self.fault_message(fault))?;
         Ok(Event { slot, step })
     }
 
-    fn wait(&self, event: Event) -> Attempt {
-        self.await_moment(event.slot, Moment::Left(event.step)).map_err(|fault| self.problem(fault))
+    fn wait(&self, event: Event) -> QueueResult {
+        self.wait_on_host(event.slot, WorkKind::Download(event.step)).map_err(|fault| self.fault_message(fault))
     }
 
-    fn synchronize(&self, slot: usize) -> Attempt {
-        self.settle(slot)
+    fn synchronize(&self, slot: usize) -> QueueResult {
+        self.synchronize_slot(slot)
     }
 
     fn synchronize_all(&self) {
-        self.finish();
+        self.synchronize_streams();
     }
 
-    fn set_clock(&self, now: &dyn Fn() -> u64) -> Attempt {
+    fn set_clock(&self, now: &dyn Fn() -> u64) -> QueueResult {
         self.relate_clocks(now)
     }
 
-    fn keep_times(&self, slot: usize) {
+    fn collect_times(&self, slot: usize) {
         self.keep_spans(slot);
     }
 
@@ -84,7 +84,7 @@ impl Queue for CudaExecutable {
     }
 }
 
-fn each(copies: &mut dyn Iterator<Item = Copy>, mut run: impl FnMut(Copy) -> Outcome<()>) -> Outcome<()> {
+fn each(copies: &mut dyn Iterator<Item = Copy>, mut run: impl FnMut(Copy) -> CudaResult<()>) -> CudaResult<()> {
     for copy in copies {
         run(copy)?;
     }
@@ -96,9 +96,9 @@ fn address(pointer: *const u8) -> u64 {
 }
 
 impl CudaExecutable {
-    /// Has a stream wait for constants up to one of the upload's order. Calls are on the first stream until all are here, so
-    /// the second is free for constants.
-    pub(super) fn await_constants(&self, state: &mut State, newest: Option<usize>, stream: Stream) -> Outcome<()> {
+    /// Makes a stream wait for the constants up to `newest` in the upload's order. During a cold start, calls run on the
+    /// first stream only, and constants are copied on the second.
+    pub(super) fn await_constants(&self, state: &mut State, newest: Option<usize>, stream: Stream) -> CudaResult<()> {
         self.send_constants(state)?;
         let Some(image) = &mut state.image else { return Ok(()) };
         let Some(arrival) = image.arrival(newest) else { return Ok(()) };
@@ -106,19 +106,19 @@ impl CudaExecutable {
         self.gpu.wait(stream, arrival.event)
     }
 
-    /// Has constants copied that are not here yet.
-    pub(super) fn send_constants(&self, state: &mut State) -> Outcome<()> {
+    /// Enqueues the copies of the constants of a cold start, once.
+    pub(super) fn send_constants(&self, state: &mut State) -> CudaResult<()> {
         let Some(image) = &mut state.image else { return Ok(()) };
-        // SAFETY: the image is dropped when the stream has finished.
+        // SAFETY: the image is not dropped before the stream has finished.
         unsafe { self.constants.send(&*self.gpu, image, self.streams[1]) }
     }
 
-    /// Puts the constants of a cold start aside if all of them are here.
-    pub(super) fn forget_image(&self, state: &mut State) -> Outcome<()> {
-        if state.image.as_ref().is_some_and(Image::is_awaited) {
-            self.gpu.finish(self.streams[1])?;
-            // Giving pinned memory back holds the driver up for longer than a request should wait.
-            state.spent = state.image.take();
+    /// Ends the cold start if some work has waited for the last constants.
+    pub(super) fn forget_image(&self, state: &mut State) -> CudaResult<()> {
+        if state.image.as_ref().is_some_and(ColdStartImage::is_awaited) {
+            self.gpu.synchronize(self.streams[1])?;
+            // Not freed here: freeing pinned memory would block the request.
+            state.retired_image = state.image.take();
             self.is_cold.swap(false, Ordering::Relaxed);
         }
         Ok(())

@@ -1,9 +1,9 @@
-//! A GPU of a stub, and a library's way to compute something on it.
+//! Stub GPU, and a library algorithm on it.
 
 use super::queue::{Captured, Known, Operation, Queued, State};
 use crate::drivers::cuda::{
-    driver::{Address, Event, Fault, Function, Gpu, Graph, Grid, Module, Outcome, Plan, Stream},
-    launch::{Library, Product},
+    driver::{Address, CudaError, CudaResult, Event, Function, Gpu, Graph, Grid, Module, Plan, Stream},
+    launch::{LibraryOp, MatMul},
 };
 use divi_threads::sync::Mutex;
 use std::{
@@ -20,7 +20,7 @@ pub(super) struct StubGpu {
 }
 
 struct StubPlan {
-    product: Product,
+    product: MatMul,
     micros: f64,
     workspace: u64,
     state: Arc<Mutex<State>>,
@@ -35,7 +35,7 @@ impl Plan for StubPlan {
         self.workspace
     }
 
-    unsafe fn run(&self, buffers: &[Address], workspace: Address, stream: Stream) -> Outcome<()> {
+    unsafe fn run(&self, buffers: &[Address], workspace: Address, stream: Stream) -> CudaResult<()> {
         let mut state = self.state.lock();
         let room = state.sizes.get(&(workspace as usize)).map_or(0, Layout::size);
         assert!(room as u64 >= self.workspace, "the workspace has {room} bytes");
@@ -54,11 +54,11 @@ impl Gpu for StubGpu {
         self.capability
     }
 
-    fn free_memory(&self) -> Outcome<u64> {
+    fn free_memory(&self) -> CudaResult<u64> {
         Ok(self.state.lock().free)
     }
 
-    fn allocate(&self, bytes: u64) -> Outcome<Address> {
+    fn allocate(&self, bytes: u64) -> CudaResult<Address> {
         Ok(self.state.lock().allocate(bytes, "allocate")?.addr() as Address)
     }
 
@@ -66,7 +66,7 @@ impl Gpu for StubGpu {
         self.state.lock().free(address as usize);
     }
 
-    fn allocate_pinned(&self, bytes: u64) -> Outcome<*mut u8> {
+    fn allocate_pinned(&self, bytes: u64) -> CudaResult<*mut u8> {
         let mut state = self.state.lock();
         let pointer = state.allocate(bytes, "pin")?;
         state.pinned.push(pointer.addr());
@@ -85,19 +85,19 @@ impl Gpu for StubGpu {
         state.pinned.iter().any(is_in)
     }
 
-    fn stream(&self) -> Outcome<Stream> {
+    fn stream(&self) -> CudaResult<Stream> {
         let mut state = self.state.lock();
         state.streams.push(VecDeque::new());
         Ok(Stream(state.streams.len() - 1))
     }
 
-    fn event(&self) -> Outcome<Event> {
+    fn event(&self) -> CudaResult<Event> {
         let mut state = self.state.lock();
         state.events.push(Known::default());
         Ok(Event(state.events.len() - 1))
     }
 
-    fn record(&self, event: Event, stream: Stream) -> Outcome<()> {
+    fn record(&self, event: Event, stream: Stream) -> CudaResult<()> {
         let mut state = self.state.lock();
         match &mut state.captured {
             Some(captured) if captured.streams.contains(&stream) => {
@@ -108,11 +108,11 @@ impl Gpu for StubGpu {
         }
     }
 
-    fn record_in_graph(&self, event: Event, stream: Stream) -> Outcome<()> {
+    fn record_in_graph(&self, event: Event, stream: Stream) -> CudaResult<()> {
         self.state.lock().do_or_keep(stream, Operation::Record { event })
     }
 
-    fn wait(&self, stream: Stream, event: Event) -> Outcome<()> {
+    fn wait(&self, stream: Stream, event: Event) -> CudaResult<()> {
         let mut state = self.state.lock();
         if let Some(captured) = &mut state.captured
             && let Some(&of) = captured.recorded.get(&event.0)
@@ -127,103 +127,103 @@ impl Gpu for StubGpu {
         state.put(stream, Queued::Wait(event, ordered))
     }
 
-    fn wait_in_graph(&self, stream: Stream, event: Event) -> Outcome<()> {
+    fn wait_in_graph(&self, stream: Stream, event: Event) -> CudaResult<()> {
         self.state.lock().do_or_keep(stream, Operation::Await { event })
     }
 
-    fn micros_between(&self, first: Event, second: Event) -> Outcome<f64> {
+    fn micros_between(&self, first: Event, second: Event) -> CudaResult<f64> {
         let state = self.state.lock();
         let [first, second] = [first, second].map(|event| state.events[event.0]);
         match !state.is_lost
             && [first, second].iter().all(|event| event.happened > 0 && event.happened == event.ordered)
         {
             true => Ok(second.time - first.time),
-            false => Err(Fault::Other("an event has not happened".to_owned())),
+            false => Err(CudaError::Other("an event has not happened".to_owned())),
         }
     }
 
-    fn await_event(&self, event: Event) -> Outcome<()> {
+    fn await_event(&self, event: Event) -> CudaResult<()> {
         let mut state = self.state.lock();
         state.log.push("await".to_owned());
         let ordered = state.events[event.0].ordered;
         state.await_event(event, ordered)
     }
 
-    fn finish(&self, stream: Stream) -> Outcome<()> {
+    fn synchronize(&self, stream: Stream) -> CudaResult<()> {
         let mut state = self.state.lock();
         state.log.push("finish".to_owned());
         state.finish(stream)
     }
 
-    unsafe fn copy_in(&self, to: Address, from: *const u8, bytes: u64, stream: Stream) -> Outcome<()> {
+    unsafe fn copy_to_device(&self, to: Address, from: *const u8, bytes: u64, stream: Stream) -> CudaResult<()> {
         let operation = Operation::Copy { to: to as usize, from: from.expose_provenance(), bytes };
         self.state.lock().do_or_keep(stream, operation)
     }
 
-    unsafe fn copy_out(&self, to: *mut u8, from: Address, bytes: u64, stream: Stream) -> Outcome<()> {
+    unsafe fn copy_to_host(&self, to: *mut u8, from: Address, bytes: u64, stream: Stream) -> CudaResult<()> {
         let operation = Operation::Copy { to: to.expose_provenance(), from: from as usize, bytes };
         self.state.lock().do_or_keep(stream, operation)
     }
 
-    unsafe fn copy_within(&self, to: Address, from: Address, bytes: u64, stream: Stream) -> Outcome<()> {
+    unsafe fn copy_on_device(&self, to: Address, from: Address, bytes: u64, stream: Stream) -> CudaResult<()> {
         let operation = Operation::Copy { to: to as usize, from: from as usize, bytes };
         self.state.lock().do_or_keep(stream, operation)
     }
 
-    unsafe fn zero(&self, at: Address, bytes: u64, stream: Stream) -> Outcome<()> {
+    unsafe fn zero(&self, at: Address, bytes: u64, stream: Stream) -> CudaResult<()> {
         self.state.lock().do_or_keep(stream, Operation::Zero { at: at as usize, bytes })
     }
 
-    fn load(&self, ptx: &CStr) -> Outcome<Module> {
+    fn load(&self, ptx: &CStr) -> CudaResult<Module> {
         if ptx.to_bytes().starts_with(b"// PTX") {
             return Ok(Module(0));
         }
-        Err(Fault::Other("a PTX JIT compilation failed: line 1; fatal: unexpected end".to_owned()))
+        Err(CudaError::Other("a PTX JIT compilation failed: line 1; fatal: unexpected end".to_owned()))
     }
 
-    fn function(&self, _: Module, name: &CStr) -> Outcome<Function> {
+    fn function(&self, _: Module, name: &CStr) -> CudaResult<Function> {
         let name = name.to_string_lossy().into_owned();
         if !["add", "scale", "root", "product"].contains(&&name[..]) {
-            return Err(Fault::Other("named symbol not found".to_owned()));
+            return Err(CudaError::Other("named symbol not found".to_owned()));
         }
         let mut state = self.state.lock();
         state.names.push(name);
         Ok(Function(state.names.len() - 1))
     }
 
-    unsafe fn launch(&self, function: Function, grid: Grid, arguments: &[u64], stream: Stream) -> Outcome<()> {
+    unsafe fn launch(&self, function: Function, grid: Grid, arguments: &[u64], stream: Stream) -> CudaResult<()> {
         assert!(grid.blocks > 0 && grid.threads > 0);
         let mut state = self.state.lock();
         let name = state.names[function.0].clone();
         state.do_or_keep(stream, Operation::Kernel { name, arguments: arguments.to_vec() })
     }
 
-    fn begin_capture(&self, stream: Stream) -> Outcome<()> {
+    fn begin_capture(&self, stream: Stream) -> CudaResult<()> {
         let captured = Captured { streams: vec![stream], joined: vec![], recorded: HashMap::new(), operations: vec![] };
         self.state.lock().captured = Some(captured);
         Ok(())
     }
 
-    fn end_capture(&self, stream: Stream) -> Outcome<Graph> {
+    fn end_capture(&self, stream: Stream) -> CudaResult<Graph> {
         let mut state = self.state.lock();
         let captured = state.captured.take().expect("a capture has begun");
         if state.refuses_captures {
-            return Err(Fault::Other("operation not permitted when stream is capturing".to_owned()));
+            return Err(CudaError::Other("operation not permitted when stream is capturing".to_owned()));
         }
         if captured.streams.iter().any(|other| *other != stream && !captured.joined.contains(other)) {
-            return Err(Fault::Other("capture was not ended properly: unjoined work".to_owned()));
+            return Err(CudaError::Other("capture was not ended properly: unjoined work".to_owned()));
         }
         state.log.push(format!("graph of {} on {}", captured.operations.len(), captured.streams.len()));
         state.graphs.push(Some(captured.operations));
         Ok(Graph(state.graphs.len() - 1))
     }
 
-    fn upload_graph(&self, graph: Graph, _: Stream) -> Outcome<()> {
+    fn upload_graph(&self, graph: Graph, _: Stream) -> CudaResult<()> {
         assert!(self.state.lock().graphs[graph.0].is_some());
         Ok(())
     }
 
-    fn launch_graph(&self, graph: Graph, stream: Stream) -> Outcome<()> {
+    fn launch_graph(&self, graph: Graph, stream: Stream) -> CudaResult<()> {
         let mut state = self.state.lock();
         state.log.push("launch graph".to_owned());
         state.put(stream, Queued::Graph(graph))
@@ -233,8 +233,8 @@ impl Gpu for StubGpu {
         self.state.lock().graphs[graph.0] = None;
     }
 
-    fn plans(&self, library: &Library, _: u64) -> Outcome<Vec<Arc<dyn Plan>>> {
-        let Library::Product(product) = library else { return Ok(vec![]) };
+    fn plans(&self, library: &LibraryOp, _: u64) -> CudaResult<Vec<Arc<dyn Plan>>> {
+        let LibraryOp::MatMul(product) = library else { return Ok(vec![]) };
         let plan = |&(micros, workspace): &(f64, u64)| {
             let (product, state) = (product.clone(), self.state.clone());
             Arc::new(StubPlan { product, micros, workspace, state }) as Arc<dyn Plan>

@@ -1,17 +1,17 @@
-//! What the GPUs of a stub can compute: the kernels of tests, as in `tests/runtime/kernels.c`, and a library's products.
+//! Computations of the stub GPUs: the kernels of tests, as in `tests/runtime/kernels.c`, and a library's products.
 
 use crate::drivers::cuda::{
     driver::Address,
-    launch::{Epilogue, Product},
+    launch::{Epilogue, MatMul},
 };
 use std::{ptr, slice};
 
 fn floats(address: u64, count: usize) -> &'static mut [f32] {
-    // SAFETY: the tests' kernels have buffers as long as their extent.
+    // SAFETY: the buffers of the tests' kernels have the size of their extent.
     unsafe { slice::from_raw_parts_mut(ptr::with_exposed_provenance_mut(address as usize), count) }
 }
 
-/// A kernel by its name.
+/// Runs a kernel by name.
 pub(super) fn run(name: &str, arguments: &[u64]) {
     match (name, arguments) {
         ("add", &[out, left, right, extent]) => {
@@ -29,7 +29,7 @@ pub(super) fn run(name: &str, arguments: &[u64]) {
         ("root", &[out, numbers, extent, status]) => {
             let numbers = floats(numbers, extent as usize).to_vec();
             if numbers.iter().any(|&number| number < 0.0) {
-                // SAFETY: it is the address of the status.
+                // SAFETY: the argument is the address of the status.
                 unsafe { ptr::with_exposed_provenance_mut::<i32>(status as usize).write(3) };
                 return;
             }
@@ -43,9 +43,9 @@ pub(super) fn run(name: &str, arguments: &[u64]) {
     }
 }
 
-/// A product of square matrices.
-pub(crate) fn square(size: u32) -> Product {
-    Product {
+/// Returns a product of square matrices.
+pub(crate) fn square(size: u32) -> MatMul {
+    MatMul {
         count: 1,
         left_stride: 0,
         right_stride: 0,
@@ -53,15 +53,15 @@ pub(crate) fn square(size: u32) -> Product {
         rows: size,
         columns: size,
         depth: size,
-        left_is_turned: false,
-        right_is_turned: false,
+        left_is_transposed: false,
+        right_is_transposed: false,
         alpha: 1.0_f32.to_bits(),
         has_bias: false,
         epilogue: Epilogue::None,
     }
 }
 
-pub(super) fn multiply(product: &Product, buffers: &[Address]) {
+pub(super) fn multiply(product: &MatMul, buffers: &[Address]) {
     let size = product.rows as usize;
     let matrix = |index: usize| floats(buffers[index], size * size);
     let (left, right) = (matrix(0).to_vec(), matrix(1).to_vec());

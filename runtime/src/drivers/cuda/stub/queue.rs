@@ -1,9 +1,9 @@
-//! What the streams of a stub have to do, which is done when somebody waits for it.
+//! Streams of the stub: queues of operations that are executed when the host waits for them.
 
 use super::kernels::{multiply, run};
 use crate::drivers::cuda::{
-    driver::{Address, Event, Fault, Graph, Outcome, Stream},
-    launch::Product,
+    driver::{Address, CudaError, CudaResult, Event, Graph, Stream},
+    launch::MatMul,
 };
 use std::{
     alloc::{Layout, alloc, dealloc},
@@ -11,54 +11,58 @@ use std::{
     ptr,
 };
 
-/// Microseconds that anything takes, by a clock that nothing else moves.
+/// Duration of every operation in µs of the stub's virtual clock.
 const STEP: f64 = 10.0;
 
 pub(crate) struct State {
     pub(crate) log: Vec<String>,
-    /// Where copies went to, and came from.
+    /// Targets and sources of copies.
     pub(crate) copied: Vec<(usize, usize)>,
-    /// Bytes that can still be allocated.
+    /// Free memory in bytes.
     pub(crate) free: u64,
-    /// A kernel that uses an address that is not there.
+    /// Kernel that accesses an invalid address.
     pub(crate) crashes: Option<String>,
-    /// Whether nothing can be captured.
+    /// True if captures fail.
     pub(crate) refuses_captures: bool,
     pub(super) is_lost: bool,
     pub(super) clock: f64,
+    /// Live allocations.
     pub(super) sizes: HashMap<usize, Layout>,
-    /// Which of them are the host's.
+    /// Allocations of pinned host memory.
     pub(super) pinned: Vec<usize>,
     pub(super) names: Vec<String>,
     pub(super) events: Vec<Known>,
-    /// What streams have to do yet.
+    /// Pending work of each stream.
     pub(super) streams: Vec<VecDeque<Queued>>,
-    /// The streams that are captured, those that were joined to others again, and what was put on them.
+    /// Current capture.
     pub(super) captured: Option<Captured>,
     pub(super) graphs: Vec<Option<Vec<Operation>>>,
 }
 
-/// What is known of an event.
+/// State of an event.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Known {
-    /// How often it was to be recorded, and how often it was; those of captures are none.
+    /// Number of enqueued records, except in captures.
     pub(super) ordered: u64,
+    /// Number of executed records.
     pub(super) happened: u64,
-    /// When it was recorded last.
+    /// Time of the last executed record.
     pub(super) time: f64,
 }
 
 pub(super) enum Queued {
     Operation(Operation),
     Graph(Graph),
-    /// Until an event has been recorded so often.
+    /// Waits until an event has been recorded this many times.
     Wait(Event, u64),
 }
 
 pub(super) struct Captured {
+    /// Streams that take part in the capture.
     pub(super) streams: Vec<Stream>,
+    /// Streams that were joined into others.
     pub(super) joined: Vec<Stream>,
-    /// Which streams events are of.
+    /// By event: the stream on which it was recorded.
     pub(super) recorded: HashMap<usize, Stream>,
     pub(super) operations: Vec<Operation>,
 }
@@ -70,7 +74,7 @@ pub(super) enum Operation {
     Await { event: Event },
     Zero { at: usize, bytes: u64 },
     Kernel { name: String, arguments: Vec<u64> },
-    Multiply { product: Product, buffers: Vec<Address>, micros: f64 },
+    Multiply { product: MatMul, buffers: Vec<Address>, micros: f64 },
 }
 
 impl State {
@@ -93,14 +97,14 @@ impl State {
         }
     }
 
-    pub(super) fn allocate(&mut self, bytes: u64, line: &str) -> Outcome<*mut u8> {
+    pub(super) fn allocate(&mut self, bytes: u64, line: &str) -> CudaResult<*mut u8> {
         if bytes > self.free {
-            return Err(Fault::Memory);
+            return Err(CudaError::Memory);
         }
         self.free -= bytes;
         self.log.push(format!("{line} {bytes}"));
         let layout = Layout::from_size_align(bytes as usize, 256).unwrap();
-        // SAFETY: there is no piece of no bytes.
+        // SAFETY: allocations are never empty.
         let pointer = unsafe { alloc(layout) };
         self.sizes.insert(pointer.expose_provenance(), layout);
         Ok(pointer)
@@ -113,7 +117,8 @@ impl State {
         unsafe { dealloc(ptr::with_exposed_provenance_mut(address), layout) };
     }
 
-    pub(super) fn do_or_keep(&mut self, stream: Stream, operation: Operation) -> Outcome<()> {
+    /// Enqueues an operation, or adds it to the capture of its stream.
+    pub(super) fn do_or_keep(&mut self, stream: Stream, operation: Operation) -> CudaResult<()> {
         match &mut self.captured {
             Some(captured) if captured.streams.contains(&stream) => {
                 captured.operations.push(operation);
@@ -123,11 +128,11 @@ impl State {
         }
     }
 
-    fn lost() -> Fault {
-        Fault::Lost("an illegal memory access was encountered".to_owned())
+    fn lost() -> CudaError {
+        CudaError::Lost("an illegal memory access was encountered".to_owned())
     }
 
-    pub(super) fn put(&mut self, stream: Stream, queued: Queued) -> Outcome<()> {
+    pub(super) fn put(&mut self, stream: Stream, queued: Queued) -> CudaResult<()> {
         if self.is_lost {
             return Err(Self::lost());
         }
@@ -138,8 +143,8 @@ impl State {
         Ok(())
     }
 
-    /// Does what a stream has to do, and what it waits for.
-    pub(super) fn finish(&mut self, stream: Stream) -> Outcome<()> {
+    /// Executes the pending work of a stream, and the work of other streams that it waits for.
+    pub(super) fn finish(&mut self, stream: Stream) -> CudaResult<()> {
         while let Some(queued) = self.streams[stream.0].pop_front() {
             match queued {
                 Queued::Operation(operation) => self.execute(&operation)?,
@@ -153,8 +158,8 @@ impl State {
         if self.is_lost { Err(Self::lost()) } else { Ok(()) }
     }
 
-    /// Does no more than what has to be done for an event to have been recorded so often.
-    pub(super) fn await_event(&mut self, event: Event, count: u64) -> Outcome<()> {
+    /// Executes the minimum work after which an event has been recorded `count` times.
+    pub(super) fn await_event(&mut self, event: Event, count: u64) -> CudaResult<()> {
         while !self.is_lost && self.events[event.0].happened < count {
             let is_record = |queued: &Queued| match queued {
                 Queued::Operation(Operation::Record { event: other }) => *other == event,
@@ -171,14 +176,14 @@ impl State {
         if self.is_lost { Err(Self::lost()) } else { Ok(()) }
     }
 
-    fn execute(&mut self, operation: &Operation) -> Outcome<()> {
+    fn execute(&mut self, operation: &Operation) -> CudaResult<()> {
         if self.is_lost {
             return Err(Self::lost());
         }
         if let Operation::Record { event } = operation {
             let known = &mut self.events[event.0];
             known.happened += 1;
-            // Those of graphs are not ordered one by one.
+            // Records in graphs are not counted when the graph is enqueued.
             known.ordered = known.ordered.max(known.happened);
             known.time = self.clock;
             return Ok(());
@@ -196,7 +201,7 @@ impl State {
                 self.copied.push((*to, *from));
                 let (to, from) =
                     (ptr::with_exposed_provenance_mut::<u8>(*to), ptr::with_exposed_provenance::<u8>(*from));
-                // SAFETY: the caller's of the copy.
+                // SAFETY: guaranteed by the caller that enqueued the copy.
                 unsafe { ptr::copy(from, to, *bytes as usize) };
             }
             Operation::Zero { at, bytes } => {
@@ -207,7 +212,7 @@ impl State {
                 self.log.push(format!("kernel {name}"));
                 if self.crashes.as_ref() == Some(name) {
                     self.is_lost = true;
-                    // As with a real one: it is found out when somebody waits.
+                    // As on a real GPU, the error is reported by a later wait.
                     return Ok(());
                 }
                 run(name, arguments);

@@ -1,4 +1,4 @@
-//! Bundles for these tests, and who asks them.
+//! Bundles and helpers for these tests.
 
 use crate::{
     DType, Error, Options, Runtime, TensorData,
@@ -10,7 +10,7 @@ use crate::{
         Drivers,
         cuda::{
             CudaDriver, SIGNATURE_COMMENT, Target,
-            launch::{Launch, Library, LibraryCall},
+            launch::{Launch, LibraryCall, LibraryOp},
             stub::{Stub, square},
         },
     },
@@ -27,14 +27,14 @@ use std::{
 
 pub(super) const SIZE: u64 = 16;
 
-/// A bundle that is being made, and the folder that it is written to.
-pub(super) struct Maker {
+/// Builder of a bundle, with the folder that it is written to.
+pub(super) struct BundleBuilder {
     pub(super) bundle: Bundle,
     pub(super) folder: PathBuf,
     pub(super) ptx: &'static str,
 }
 
-impl Drop for Maker {
+impl Drop for BundleBuilder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.folder);
     }
@@ -50,13 +50,13 @@ pub(super) fn call(kernel: &str, buffers: &[Buffer], after: &[usize]) -> Call {
     let payload = Launch { blocks: 1, threads: 32, can_fail, then: vec![], library: None }.to_payload();
     let (kernel, buffers) = (kernel.to_owned(), buffers.to_vec());
     let bytes = buffers.iter().map(|buffer| if matches!(buffer, Buffer::Constant(_)) { 4 } else { SIZE * 4 }).collect();
-    // Kernels write their first buffer, but for products.
+    // Kernels write their first buffer, except for products, which write the last one.
     let writes = vec![if kernel == "product" { buffers.len() - 1 } else { 0 }];
     Call { kernel, buffers, bytes, writes, extent: SIZE as i64, grain: 1, task: 0, after: after.to_vec(), payload }
 }
 
-impl Maker {
-    /// For GPUs, and behind them a CPU.
+impl BundleBuilder {
+    /// Builds a bundle for `gpus` GPUs, followed by a CPU.
     pub(super) fn new(gpus: usize) -> Self {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -92,7 +92,7 @@ impl Maker {
             stages: vec![],
             steps: vec![],
             sha256: String::new(),
-            is_unchecked: false,
+            lacks_extents: false,
         };
         Self { bundle, folder, ptx: "// PTX" }
     }
@@ -114,12 +114,16 @@ impl Maker {
 
     pub(super) fn constant(&mut self, number: f32) -> usize {
         let digits = number.to_le_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
-        self.bundle.constants.push(Constant { bytes: 4, source: Source::Made(Expression::Bytes(digits)), crc32: None });
+        self.bundle.constants.push(Constant {
+            bytes: 4,
+            source: Source::Evaluated(Expression::Bytes(digits)),
+            crc32: None,
+        });
         self.bundle.constants.len() - 1
     }
 
     pub(super) fn step(&mut self, action: Action) {
-        self.bundle.steps.push(Step { action, start_us: None, takes_us: None });
+        self.bundle.steps.push(Step { action, start_us: None, duration_us: None });
     }
 
     pub(super) fn transfer(&mut self, input: usize, device: usize) -> usize {
@@ -165,59 +169,59 @@ impl Maker {
         Runtime::load(&self.folder, Options { drivers: Drivers::default().with(driver), ..options })
     }
 
-    pub(super) fn refusal(&mut self, stub: &Stub) -> String {
+    pub(super) fn load_error(&mut self, stub: &Stub) -> String {
         let error = self.load(stub, Options::default()).err().unwrap().to_string();
         error.replace(self.folder.to_str().unwrap(), "FOLDER")
     }
 }
 
-/// `y = x * 3 + x`, with inputs and outputs on a device.
-pub(super) fn scale_and_add(ports: usize) -> Maker {
-    let mut maker = Maker::new(1);
-    let three = maker.constant(3.0);
-    let mut x = maker.input("x", ports);
+/// Builds `y = x * 3 + x` on the GPU, with the input and output on the device `ports`.
+pub(super) fn scale_and_add(ports: usize) -> BundleBuilder {
+    let mut builder = BundleBuilder::new(1);
+    let three = builder.constant(3.0);
+    let mut x = builder.input("x", ports);
     if ports != 0 {
-        x = maker.transfer(x, 0);
+        x = builder.transfer(x, 0);
     }
-    let mut y = maker.value("y", 0);
+    let mut y = builder.value("y", 0);
     let calls = vec![
         call("scale", &[Buffer::Arena(64), Buffer::Input(0), Buffer::Constant(three)], &[]),
         call("add", &[Buffer::Output(0), Buffer::Arena(64), Buffer::Input(0)], &[0]),
     ];
-    maker.launch("main", calls, &[x], &[y]);
+    builder.launch("main", calls, &[x], &[y]);
     if ports != 0 {
-        y = maker.transfer(y, ports);
+        y = builder.transfer(y, ports);
     }
-    maker.output("y", y);
-    maker
+    builder.output("y", y);
+    builder
 }
 
 pub(super) fn full(number: f32) -> TensorData {
     TensorData::from_f32(&[SIZE], &[number; SIZE as usize]).unwrap()
 }
 
-pub(super) fn ask(runtime: &Runtime, number: f32) -> Result<Vec<f32>, Error> {
+pub(super) fn run_full(runtime: &Runtime, number: f32) -> Result<Vec<f32>, Error> {
     let outputs = runtime.run(&[("x", full(number).view())])?;
     assert_eq!(outputs[0].1.dtype(), DType::F32);
     Ok(outputs[0].1.to_f32().unwrap())
 }
 
-/// `y = x * 3 * 3`, where what is between the two stages goes by the host, or does not.
-pub(super) fn scale_twice(by_host: bool) -> Maker {
-    let mut maker = Maker::new(1);
-    let three = maker.constant(3.0);
+/// Builds `y = x * 3 * 3` in two stages on the GPU. If `by_host`, the value between them is transferred to the host and back.
+pub(super) fn scale_twice(by_host: bool) -> BundleBuilder {
+    let mut builder = BundleBuilder::new(1);
+    let three = builder.constant(3.0);
     let scale = || vec![call("scale", &[Buffer::Output(0), Buffer::Input(0), Buffer::Constant(three)], &[])];
-    let x = maker.input("x", 1);
-    let (x, mut between, y) = (maker.transfer(x, 0), maker.value("between", 0), maker.value("y", 0));
-    maker.launch("first", scale(), &[x], &[between]);
+    let x = builder.input("x", 1);
+    let (x, mut between, y) = (builder.transfer(x, 0), builder.value("between", 0), builder.value("y", 0));
+    builder.launch("first", scale(), &[x], &[between]);
     if by_host {
-        let here = maker.transfer(between, 1);
-        between = maker.transfer(here, 0);
+        let here = builder.transfer(between, 1);
+        between = builder.transfer(here, 0);
     }
-    maker.launch("second", scale(), &[between], &[y]);
-    let y = maker.transfer(y, 1);
-    maker.output("y", y);
-    maker
+    builder.launch("second", scale(), &[between], &[y]);
+    let y = builder.transfer(y, 1);
+    builder.output("y", y);
+    builder
 }
 
 /// Changes the launch of a call.
@@ -227,17 +231,17 @@ pub(super) fn change(call: &mut Call, change: impl FnOnce(&mut Launch)) {
     call.payload = launch.to_payload();
 }
 
-pub(super) fn by(way: Library) -> Option<LibraryCall> {
-    Some(LibraryCall { way, then: vec![] })
+pub(super) fn by(computation: LibraryOp) -> Option<LibraryCall> {
+    Some(LibraryCall { computation, then: vec![] })
 }
 
-/// `y = x * x`, as matrices.
-pub(super) fn product() -> Maker {
-    let mut maker = Maker::new(1);
-    let (x, y) = (maker.input("x", 0), maker.value("y", 0));
+/// Builds the matrix product `y = x * x`.
+pub(super) fn product() -> BundleBuilder {
+    let mut builder = BundleBuilder::new(1);
+    let (x, y) = (builder.input("x", 0), builder.value("y", 0));
     let mut call = call("product", &[Buffer::Input(0), Buffer::Input(0), Buffer::Output(0)], &[]);
-    change(&mut call, |launch| launch.library = by(Library::Product(square(4))));
-    maker.launch("main", vec![call], &[x], &[y]);
-    maker.output("y", y);
-    maker
+    change(&mut call, |launch| launch.library = by(LibraryOp::MatMul(square(4))));
+    builder.launch("main", vec![call], &[x], &[y]);
+    builder.output("y", y);
+    builder
 }

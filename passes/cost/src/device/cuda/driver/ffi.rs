@@ -1,4 +1,5 @@
-//! The CUDA driver, loaded if it is there. Only questions that need no context are asked, so no GPU is woken for long.
+//! Bindings of the CUDA driver, which is loaded dynamically if it exists. No queries create a context, which would keep a GPU
+//! active.
 
 use super::super::attributes::{Attributes, Gpu, Pcie, Peer};
 use crate::{device::detect::text, system::units::Bytes};
@@ -12,13 +13,13 @@ use std::{
 
 const LIBRARY: &str = "libcuda.so.1";
 
-/// A machine with many GPUs that sleep takes seconds to answer; one that takes longer never will.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Timeout of queries. A machine with many idle GPUs takes seconds to respond.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// No machine has more, whatever a driver says.
+/// Maximum number of GPUs that is accepted from the driver.
 const MAX_GPUS: c_int = 64;
 
-/// Why a driver that is there is of no use.
+/// Error of a driver that exists but cannot be used.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub(in super::super) enum DriverError {
     #[error("the CUDA driver cannot be loaded: {0}")]
@@ -27,57 +28,57 @@ pub(in super::super) enum DriverError {
     Function { name: &'static str, reason: String },
     #[error("'{function}' of the CUDA driver failed with error {result}")]
     Call { function: &'static str, result: c_int },
-    #[error("the CUDA driver says that {what} is {value}")]
-    Nonsense { what: &'static str, value: i64 },
-    #[error("the CUDA driver did not answer within {} s", .patience.as_secs())]
-    Silent { patience: Duration },
-    #[error("asking the CUDA driver failed: {0}")]
+    #[error("the CUDA driver reports that {what} is {value}")]
+    InvalidValue { what: &'static str, value: i64 },
+    #[error("the CUDA driver did not respond within {} s", .timeout.as_secs())]
+    Timeout { timeout: Duration },
+    #[error("cannot query the CUDA driver: {0}")]
     Thread(String),
 }
 
-/// The GPUs that the driver shows; none without a driver. `CUDA_VISIBLE_DEVICES` is the driver's to heed.
+/// Returns the GPUs that the driver reports, after it applied `CUDA_VISIBLE_DEVICES`; none without a driver.
 pub(in super::super) fn gpus() -> Result<Vec<Gpu>, DriverError> {
-    patiently(PATIENCE, || match Api::load(LIBRARY)? {
+    with_timeout(TIMEOUT, || match Api::load(LIBRARY)? {
         Some(api) => api.gpus(),
         None => Ok(Vec::new()),
     })
 }
 
-/// Newest version of CUDA that the driver supports, as "12.9"; `None` without a driver.
+/// Returns the newest version of CUDA that the driver supports, as "12.9"; `None` without a driver.
 pub(in super::super) fn version() -> Result<Option<String>, DriverError> {
-    patiently(PATIENCE, || {
+    with_timeout(TIMEOUT, || {
         let Some(api) = Api::load(LIBRARY)? else { return Ok(None) };
         let version = api.integer("cuDriverGetVersion", |value| {
-            // SAFETY: the driver writes one integer, whether it is initialised or not.
+            // SAFETY: the driver writes one integer, whether it is initialized or not.
             unsafe { (api.version)(value) }
         })?;
         Ok(Some(format!("{}.{}", version / 1000, version % 1000 / 10)))
     })
 }
 
-/// Asks on a thread of its own, which is left behind if it never comes back.
-fn patiently<T: Send + 'static>(
-    patience: Duration,
-    ask: impl FnOnce() -> Result<T, DriverError> + Send + 'static,
+/// Runs a query on a separate thread, which is detached if it exceeds the timeout.
+fn with_timeout<T: Send + 'static>(
+    timeout: Duration,
+    query: impl FnOnce() -> Result<T, DriverError> + Send + 'static,
 ) -> Result<T, DriverError> {
     let (sender, receiver) = mpsc::channel();
     let thread = std::thread::Builder::new().name("cuda-detection".to_owned()).spawn(move || {
-        // Nobody listens any more if this took too long.
-        let _ = sender.send(ask());
+        // Sending fails if the timeout has expired.
+        let _ = sender.send(query());
     });
     thread.map_err(|error| DriverError::Thread(error.to_string()))?;
-    match receiver.recv_timeout(patience) {
-        Ok(answer) => answer,
-        Err(mpsc::RecvTimeoutError::Timeout) => Err(DriverError::Silent { patience }),
+    match receiver.recv_timeout(timeout) {
+        Ok(result) => result,
+        Err(mpsc::RecvTimeoutError::Timeout) => Err(DriverError::Timeout { timeout }),
         Err(mpsc::RecvTimeoutError::Disconnected) => Err(DriverError::Thread("its thread panicked".to_owned())),
     }
 }
 
 const SUCCESS: c_int = 0;
-/// `CUDA_ERROR_NO_DEVICE`: a driver without GPUs is as good as none.
+/// `CUDA_ERROR_NO_DEVICE`: treated like a missing driver.
 const NO_DEVICE: c_int = 100;
 
-/// Numbers of `CUdevice_attribute`, which are part of the driver's binary interface.
+/// Values of `CUdevice_attribute`, which are part of the driver's ABI.
 mod attribute {
     use std::ffi::c_int;
     pub(super) const CLOCK_RATE: c_int = 13;
@@ -90,11 +91,11 @@ mod attribute {
     pub(super) const COMPUTE_CAPABILITY_MAJOR: c_int = 75;
     pub(super) const COMPUTE_CAPABILITY_MINOR: c_int = 76;
     pub(super) const SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO: c_int = 87;
-    /// Of `CUdevice_P2PAttribute`: NVLink has them, PCI Express has not.
+    /// Value of `CUdevice_P2PAttribute`: supported by NVLink, but not by PCI Express.
     pub(super) const P2P_NATIVE_ATOMIC_SUPPORTED: c_int = 3;
 }
 
-/// The functions of the driver that are used here. The library stays loaded, as it may have started threads.
+/// Functions of the driver. The library is never unloaded, because it may have started threads.
 #[derive(Clone, Copy)]
 struct Api {
     version: unsafe extern "C" fn(*mut c_int) -> c_int,
@@ -109,9 +110,9 @@ struct Api {
 }
 
 impl Api {
-    /// Loads the driver; none is no error, one that cannot be loaded is.
+    /// Loads the driver. Returns `None` if it does not exist and an error if it cannot be loaded.
     fn load(name: &str) -> Result<Option<Self>, DriverError> {
-        // SAFETY: loading runs the initialisers of the driver, which expect to be run in any process, on any thread.
+        // SAFETY: loading runs the initializers of the driver, which may run in any process and on any thread.
         let library = match unsafe { Library::new(name) } {
             Ok(library) => library,
             Err(error) if is_absent(&reason(&error), name) => return Ok(None),
@@ -119,8 +120,8 @@ impl Api {
         };
         macro_rules! function {
             ($name:literal) => {
-                // SAFETY: the field's type is the one that the driver's interface gives to the function of this name, and the library
-                // is never unloaded (see below).
+                // SAFETY: the field has the function's type in the driver's interface, and the library is never unloaded (see
+                // below).
                 unsafe { function(&library, $name) }?
             };
         }
@@ -140,18 +141,18 @@ impl Api {
     }
 
     fn gpus(&self) -> Result<Vec<Gpu>, DriverError> {
-        // SAFETY: the driver may be initialised again and on any thread; the flags must be zero.
+        // SAFETY: the driver may be initialized repeatedly and on any thread; the flags must be zero.
         match unsafe { (self.init)(0) } {
             SUCCESS => {}
             NO_DEVICE => return Ok(Vec::new()),
             result => return Err(DriverError::Call { function: "cuInit", result }),
         }
         let count = self.integer("cuDeviceGetCount", |value| {
-            // SAFETY: the driver is initialised and writes one integer.
+            // SAFETY: the driver is initialized and writes one integer.
             unsafe { (self.device_count)(value) }
         })?;
         if !(0..=MAX_GPUS).contains(&count) {
-            return Err(DriverError::Nonsense { what: "the number of GPUs", value: count.into() });
+            return Err(DriverError::InvalidValue { what: "the number of GPUs", value: count.into() });
         }
         let devices = (0..count).map(|ordinal| {
             self.integer("cuDeviceGet", |value| {
@@ -176,11 +177,14 @@ impl Api {
             (attribute(attribute::COMPUTE_CAPABILITY_MAJOR), attribute(attribute::COMPUTE_CAPABILITY_MINOR));
         let capability = major.saturating_mul(10).saturating_add(minor);
         if !(10..1000).contains(&capability) {
-            return Err(DriverError::Nonsense { what: "a compute capability, times ten,", value: capability.into() });
+            return Err(DriverError::InvalidValue {
+                what: "a compute capability, times ten,",
+                value: capability.into(),
+            });
         }
         let memory = i64::try_from(memory).unwrap_or(i64::MAX);
         if memory == 0 {
-            return Err(DriverError::Nonsense { what: "a GPU's memory", value: 0 });
+            return Err(DriverError::InvalidValue { what: "a GPU's memory", value: 0 });
         }
         Ok(Attributes {
             name: self.name(device)?,
@@ -199,7 +203,7 @@ impl Api {
         })
     }
 
-    /// An attribute, or zero: drivers do not know each other's newest ones.
+    /// Returns an attribute, or zero if the driver does not support it.
     fn attribute(&self, device: c_int, number: c_int) -> u32 {
         let value = self.integer("cuDeviceGetAttribute", |value| {
             // SAFETY: the handle comes from the driver, which writes one integer or fails.
@@ -210,9 +214,9 @@ impl Api {
 
     fn name(&self, device: c_int) -> Result<String, DriverError> {
         let mut name = [0u8; 256];
-        // The last byte stays zero whatever the driver does with the length it is given.
+        // The last byte stays zero, whether or not the driver terminates the name.
         let length = name.len() as c_int - 1;
-        // SAFETY: the handle comes from the driver, which writes at most as many bytes as it is told.
+        // SAFETY: the handle comes from the driver, which writes at most `length` bytes.
         check("cuDeviceGetName", unsafe { (self.name)(name.as_mut_ptr().cast(), length, device) })?;
         let name = CStr::from_bytes_until_nul(&name).unwrap_or_default();
         Ok(name.to_string_lossy().into_owned())
@@ -244,15 +248,17 @@ impl Api {
     }
 }
 
+/// Returns a function of the library.
+///
 /// # Safety
-/// `F` is the function's type, and is not called after the library was unloaded.
+/// `F` must be the function's type, and the function must not be called after the library was unloaded.
 unsafe fn function<F: Copy>(library: &Library, name: &'static str) -> Result<F, DriverError> {
-    // SAFETY: the caller knows the type.
+    // SAFETY: guaranteed by the caller.
     let symbol = unsafe { library.get::<F>(name) };
     symbol.map(|symbol| *symbol).map_err(|error| DriverError::Function { name, reason: reason(&error) })
 }
 
-/// What the loader says.
+/// Returns the message of the dynamic loader.
 fn reason(error: &libloading::Error) -> String {
     std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
 }
@@ -261,13 +267,13 @@ fn check(function: &'static str, result: c_int) -> Result<(), DriverError> {
     if result == SUCCESS { Ok(()) } else { Err(DriverError::Call { function, result }) }
 }
 
-/// Whether the loader says that there is no such library, and not that something is wrong with it.
+/// Returns true if the loader's message means that the library does not exist, rather than that it is invalid.
 fn is_absent(message: &str, name: &str) -> bool {
     message.contains(&format!("{name}: cannot open shared object file: No such file"))
 }
 
-/// The link of a card and the slot it is in, as the kernel knows them. What they can do, not what they do now: idle links
-/// are slowed down.
+/// Returns the slower of the links of a card and of its slot, as the kernel reports them. Uses maximum rates, because idle
+/// links run at reduced rates.
 fn pcie(domain: u32, bus: u32, device: u32) -> Option<Pcie> {
     let card =
         Path::new("/sys/bus/pci/devices").join(format!("{domain:04x}:{bus:02x}:{device:02x}.0")).canonicalize().ok()?;

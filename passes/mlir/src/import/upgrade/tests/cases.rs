@@ -1,15 +1,15 @@
-//! What becomes of each operator.
+//! Upgrades of each operator.
 
 use super::Case;
 use divi_onnx::{Attr, DType, Tensor};
 
 #[test]
-fn the_table_is_sorted() {
+fn rules_are_sorted() {
     assert!(super::super::RULES.is_sorted_by_key(|(name, ..)| name));
 }
 
 #[test]
-fn the_newest_form_stays() {
+fn newest_form_is_unchanged() {
     Case::new(28, "Relu").input(&[2]).becomes(&["Relu"], &[]);
     Case::new(13, "Softmax").input(&[2, 3, 4]).becomes(&["Softmax"], &[]);
     Case::new(7, "Add").input(&[2, 3]).input(&[3]).becomes(&["Add"], &["tensor<2x3xf32>"]);
@@ -22,7 +22,7 @@ fn memory_hints_are_dropped() {
 }
 
 #[test]
-fn batch_normalization_is_told_apart() {
+fn batch_normalization_is_inference_or_training() {
     let case = |opset| {
         let parameters = |case: Case| (0..4).fold(case, |case, _| case.input(&[3]));
         parameters(Case::new(opset, "BatchNormalization").input(&[2, 3, 4, 4])).float("epsilon", 0.5)
@@ -44,7 +44,7 @@ fn batch_normalization_is_told_apart() {
 }
 
 #[test]
-fn dropout_passes_its_data() {
+fn dropout_is_removed_in_inference() {
     for opset in [7, 10, 12, 22] {
         Case::new(opset, "Dropout").input(&[2, -1]).becomes(&[], &[]);
     }
@@ -67,7 +67,7 @@ fn axes_become_operands() {
     Case::new(11, "Squeeze").input(&[2, 1]).ints("axes", &[1]).becomes(&["Squeeze"], &[axes, "-> tensor<2xf32>"]);
     Case::new(1, "Squeeze").input(&[2, 1]).becomes(&["Squeeze"], &["-> tensor<2xf32>"]);
     Case::new(11, "Unsqueeze").input(&[2]).ints("axes", &[1]).becomes(&["Unsqueeze"], &[axes, "tensor<2x1xf32>"]);
-    Case::new(11, "Unsqueeze").input(&[2]).fails("lacks the attribute 'axes', which opset 11 asks for");
+    Case::new(11, "Unsqueeze").input(&[2]).fails("lacks the attribute 'axes', which opset 11 requires");
     for (opset, op) in [(11, "ReduceSum"), (17, "ReduceMean"), (13, "ReduceLogSumExp"), (1, "ReduceMax")] {
         let case = Case::new(opset, op).input(&[2, 3]).int("keepdims", 0);
         case.ints("axes", &[1]).becomes(&[op], &[axes, "-> tensor<2xf32>"]);
@@ -78,7 +78,7 @@ fn axes_become_operands() {
 }
 
 #[test]
-fn split_says_how() {
+fn split_gets_lengths_or_a_number() {
     let parts: &[&str] = &["tensor<2x3xf32>", "tensor<4x3xf32>"];
     Case::new(11, "Split").input(&[6, 3]).ints("split", &[2, 4]).outputs(2).becomes(&["Split"], parts);
     let lengths = Tensor::from_floats(DType::F32, vec![2], &[2.0, 4.0]).unwrap();
@@ -92,7 +92,7 @@ fn split_says_how() {
         .constant(&Tensor::from_shape(&[1, 5]))
         .outputs(2)
         .becomes(&["Split"], &["tensor<5xf32>"]);
-    // What is listed counts, even if nobody uses it.
+    // Listed results count, even without uses.
     let listed = Case::new(13, "Split").input(&[6]).outputs(1).unnamed_output().unnamed_output();
     listed.becomes(&["Split"], &["num_outputs = 3"]);
 }
@@ -129,7 +129,7 @@ fn tiles_are_given_for_every_axis() {
 }
 
 #[test]
-fn old_broadcasting_becomes_numpys() {
+fn old_broadcasting_becomes_numpy_broadcasting() {
     let case = |op: &str| Case::new(6, op).input(&[2, 3, 4, 5]).int("broadcast", 1);
     case("Add").input(&[3, 4]).int("axis", 1).becomes(&["Unsqueeze", "Add"], &["dense<2>", "tensor<3x4x1xf32>"]);
     case("Mul").input(&[2]).int("axis", 0).becomes(&["Unsqueeze", "Mul"], &["[1, 2, 3]", "tensor<2x1x1x1xf32>"]);
@@ -146,7 +146,7 @@ fn old_broadcasting_becomes_numpys() {
 }
 
 #[test]
-fn slopes_and_biases_are_fitted() {
+fn slopes_and_biases_are_broadcast() {
     Case::new(6, "PRelu").input(&[2, 3, 4]).input(&[3]).becomes(&["Unsqueeze", "PRelu"], &["tensor<3x1xf32>"]);
     Case::new(6, "PRelu").input(&[2, 3]).input(&[3]).becomes(&["PRelu"], &[]);
     Case::new(6, "PRelu").unranked().input(&[1]).becomes(&["PRelu"], &[]);
@@ -191,7 +191,7 @@ fn group_parameters_become_channel_parameters() {
 }
 
 #[test]
-fn pooling_has_its_newest_form() {
+fn pooling_is_upgraded() {
     let pool = |outputs| {
         let case = Case::new(12, "MaxPool").input(&[1, 3, 8, 8]).ints("kernel_shape", &[2, 2]);
         case.outputs(outputs)
@@ -232,7 +232,7 @@ fn upsample_becomes_resize() {
 }
 
 #[test]
-fn sampling_says_what_was_the_default() {
+fn sampling_gets_explicit_defaults() {
     let rois = |opset| {
         let case = Case::new(opset, "RoiAlign").input(&[1, 3, 8, 8]).input(&[5, 4]);
         case.typed_input(DType::I64, Some(&[5]))
@@ -246,9 +246,9 @@ fn sampling_says_what_was_the_default() {
 }
 
 #[test]
-fn defaults_and_spellings_are_made_new() {
+fn defaults_and_names_are_upgraded() {
     Case::new(5, "Cast").input(&[2]).str("to", "INT64").becomes(&["Cast"], &["to = i64", "tensor<2xi64>"]);
-    Case::new(5, "Cast").input(&[2]).str("to", "REAL").fails("casts to 'REAL', which is no ONNX element type");
+    Case::new(5, "Cast").input(&[2]).str("to", "REAL").fails("casts to 'REAL', which is not an ONNX element type");
     Case::new(5, "Cast").input(&[2]).int("to", 7).fails("'to', which must be a string");
     Case::new(1, "Concat").input(&[2, 3]).input(&[2, 4]).becomes(&["Concat"], &["axis = 1", "tensor<2x7xf32>"]);
     Case::new(1, "Selu").input(&[2]).float("alpha", 2.0).becomes(&["Selu"], &["alpha = 2.0", "gamma = 1.0507"]);
@@ -260,7 +260,7 @@ fn defaults_and_spellings_are_made_new() {
 }
 
 #[test]
-fn what_cannot_be_said_is_an_error() {
+fn inexpressible_forms_are_errors() {
     Case::new(8, "MeanVarianceNormalization").input(&[1, 2, 3, 4]).fails("is of opset 8, where it was experimental");
     Case::new(8, "Scan").input(&[1, 2, 3]).fails("is of opset 8, where Scan had batches");
 }

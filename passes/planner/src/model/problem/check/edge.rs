@@ -1,13 +1,13 @@
-//! The view of a network of machines.
+//! Checks of the edge-network view.
 
 use super::links::LEAST_BANDWIDTH;
 use super::nodes::figures;
 use super::{MOST, unfit};
 use crate::model::error::Finding;
 use crate::model::problem::{EdgeNetwork, Problem};
-use crate::model::units::short_number;
+use crate::model::units::{BytesPerMicro, short_number};
 
-/// Slower machines would take longer than numbers can say.
+/// Minimum rate of a machine: times on slower ones might overflow.
 const LEAST_RATE: f64 = 1e-9;
 
 impl Problem {
@@ -67,9 +67,8 @@ fn check_machines(view: &EdgeNetwork, findings: &mut Vec<Finding>) {
     for (from, row) in view.bandwidth.iter().enumerate() {
         for (to, value) in row.iter().enumerate() {
             let Some(value) = *value else { continue };
-            let tiny = value > 0.0 && value < LEAST_BANDWIDTH;
-            let reason =
-                tiny.then(|| format!("{} is absurdly small; 0 means that there is no link", short_number(value)));
+            let tiny = value > BytesPerMicro::ZERO && value < LEAST_BANDWIDTH;
+            let reason = tiny.then(|| format!("{} is too small; 0 means that there is no link", short_number(value)));
             if let Some(reason) = unfit(value).or(reason) {
                 findings.push(Finding::new(format!("edge.bandwidth[{from}][{to}]"), reason));
             }

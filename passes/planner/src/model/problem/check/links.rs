@@ -1,12 +1,12 @@
-//! Devices, and the matrices over pairs of them.
+//! Checks of devices, and of the matrices over pairs of them.
 
 use super::unfit;
 use crate::model::error::Finding;
 use crate::model::problem::Problem;
-use crate::model::units::short_number;
+use crate::model::units::{BytesPerMicro, short_number};
 
-/// Slower links would make transfers take longer than numbers can say.
-pub(super) const LEAST_BANDWIDTH: f64 = 1e-9;
+/// Minimum bandwidth: times of transfers over slower links might overflow.
+pub(super) const LEAST_BANDWIDTH: BytesPerMicro = BytesPerMicro(1e-9);
 
 impl Problem {
     pub(super) fn check_devices(&self, findings: &mut Vec<Finding>) {
@@ -39,10 +39,10 @@ impl Problem {
         self.check_matrix("bandwidth", &self.bandwidth, findings);
         for (from, row) in self.bandwidth.iter().enumerate() {
             for (to, bandwidth) in row.iter().enumerate() {
-                if let Some(bandwidth) = bandwidth.filter(|bandwidth| *bandwidth > 0.0 && *bandwidth < LEAST_BANDWIDTH)
+                if let Some(bandwidth) =
+                    bandwidth.filter(|bandwidth| *bandwidth > BytesPerMicro::ZERO && *bandwidth < LEAST_BANDWIDTH)
                 {
-                    let message =
-                        format!("{} is absurdly small; 0 means that there is no link", short_number(bandwidth));
+                    let message = format!("{} is too small; 0 means that there is no link", short_number(bandwidth));
                     findings.push(Finding::new(format!("bandwidth[{from}][{to}]"), message));
                 }
             }
@@ -55,7 +55,7 @@ impl Problem {
         }
     }
 
-    fn check_matrix(&self, key: &str, rows: &[Vec<Option<f64>>], findings: &mut Vec<Finding>) {
+    fn check_matrix<T: Copy + Into<f64>>(&self, key: &str, rows: &[Vec<Option<T>>], findings: &mut Vec<Finding>) {
         self.check_square(key, rows, findings);
         for (from, row) in rows.iter().enumerate() {
             for (to, value) in row.iter().enumerate() {
@@ -66,7 +66,7 @@ impl Problem {
         }
     }
 
-    /// A row and a column a device.
+    /// Checks that a matrix has a row and a column for each device.
     fn check_square<T>(&self, key: &str, rows: &[Vec<T>], findings: &mut Vec<Finding>) {
         let devices = self.devices.len();
         if rows.len() != devices {

@@ -1,5 +1,5 @@
-//! Whether what must be somewhere fits there, and whether the queue can be cut into batches: what can be told without
-//! solving.
+//! Necessary conditions, without a solver: tasks with one allowed device fit into its memory, and the queue can be split
+//! into batches.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::model::plan::Objective;
 use crate::model::problem::{Domains, MemoryModel, Problem, abbreviated};
 use crate::model::units::{Bytes, human_bytes};
 
-/// The queue of tasks that run on the same devices in the same sizes.
+/// Tasks that run on the same devices in the same batch sizes.
 struct Cut {
     adds_up: bool,
     first: usize,
@@ -16,13 +16,14 @@ struct Cut {
 }
 
 impl Problem {
-    /// A task launches at most once on each device, so the sizes of its launches must add up to the queue.
+    /// Checks batch sizes: a task launches at most once on each device, so the sizes of its launches must sum to the
+    /// queue.
     pub(super) fn check_batches(&self, objective: Objective, domains: &Domains, findings: &mut Vec<Finding>) {
         if objective != Objective::Batch {
             return;
         }
         let inputs = self.inputs as usize;
-        // Most tasks run in the same sizes, so few sums are ever looked at, and few are told of.
+        // Most tasks have the same sizes, so there are few different sums and few findings.
         let mut known: BTreeMap<(&[usize], Vec<Vec<usize>>), Cut> = BTreeMap::new();
         for (node, allowed) in domains.allowed.iter().enumerate() {
             let sizes_on = |device: &usize| -> Vec<usize> {
@@ -53,8 +54,8 @@ impl Problem {
 
     pub(super) fn check_memory(&self, objective: Objective, domains: &Domains, findings: &mut Vec<Finding>) {
         let inputs = if objective == Objective::Batch { f64::from(self.inputs) } else { 1.0 };
-        // What a task takes wherever it runs, over all inputs. With liveness only weights are sure to be there at once, but
-        // pipelines have several inputs under way.
+        // Memory of a task on any device, for all inputs. With liveness only weights are sure to be resident at the same
+        // time, but a pipeline has several inputs in flight.
         let output = self.output_bytes();
         let model = if objective == Objective::Pipeline { MemoryModel::Static } else { self.memory_model };
         let need = |node: usize, inputs: f64| match model {
@@ -66,7 +67,7 @@ impl Problem {
         for group in &domains.groups {
             match domains.allowed[group[0]].as_slice() {
                 [device] => forced[*device].extend(group),
-                // A group may be spread by inputs; one input alone may not.
+                // Different inputs of a group may be on different devices; one input may not.
                 devices => {
                     let bytes = group.iter().map(|node| need(*node, 1.0)).sum();
                     self.check_one_input(group, bytes, devices, findings);
@@ -79,7 +80,7 @@ impl Problem {
         }
         if findings.len() == before {
             let total: Bytes = (0..self.nodes.len()).map(|node| need(node, inputs)).sum();
-            let room: Bytes = self.devices.iter().map(|device| device.memory.unwrap_or(f64::INFINITY)).sum();
+            let room: Bytes = self.devices.iter().map(|device| device.memory.unwrap_or(Bytes::INFINITY)).sum();
             if total > room {
                 findings.push(Finding::new(
                     "devices",
@@ -94,16 +95,16 @@ impl Problem {
         }
     }
 
-    /// Whether one input of a group fits somewhere.
+    /// Checks that one input of a group fits into some device.
     fn check_one_input(&self, group: &[usize], bytes: Bytes, devices: &[usize], findings: &mut Vec<Finding>) {
-        let room = |device: &usize| self.devices[*device].memory.unwrap_or(f64::INFINITY);
-        let most = devices.iter().map(room).fold(0.0, f64::max);
+        let room = |device: &usize| self.devices[*device].memory.unwrap_or(Bytes::INFINITY);
+        let most = devices.iter().map(room).fold(Bytes::ZERO, Bytes::max);
         if bytes > most {
-            let who = if group.len() == 1 { "needs" } else { "needs with those that share its device" };
+            let needs = if group.len() == 1 { "needs" } else { "needs with those that share its device" };
             findings.push(Finding::new(
                 self.node_label(group[0]),
                 format!(
-                    "{who} {}, the roomiest device that it may run on has {}: {} short",
+                    "{needs} {}, the roomiest device that it may run on has {}: {} short",
                     human_bytes(bytes),
                     human_bytes(most),
                     human_bytes(bytes - most)
@@ -112,7 +113,7 @@ impl Problem {
         }
     }
 
-    /// Whether tasks that can run nowhere else fit.
+    /// Checks that tasks with only one allowed device fit into it.
     fn check_room(&self, device: usize, nodes: &[(Bytes, usize)], findings: &mut Vec<Finding>) {
         let bytes: Bytes = nodes.iter().map(|(bytes, _)| bytes).sum();
         let Some(room) = self.devices[device].memory.filter(|room| bytes > *room) else { return };
@@ -122,7 +123,7 @@ impl Problem {
             human_bytes(room),
             human_bytes(bytes - room)
         );
-        let is_pinned = |(bytes, node): &&(Bytes, usize)| *bytes > 0.0 && self.nodes[*node].pin.is_some();
+        let is_pinned = |(bytes, node): &&(Bytes, usize)| *bytes > Bytes::ZERO && self.nodes[*node].pin.is_some();
         let pinned: Vec<&(Bytes, usize)> = nodes.iter().filter(is_pinned).collect();
         if pinned.len() > 1 {
             let held: Bytes = pinned.iter().map(|(bytes, _)| bytes).sum();
@@ -138,7 +139,7 @@ impl Problem {
     }
 }
 
-/// Whether at most one size of each list can be taken so that they sum up to the queue.
+/// Returns true if at most one size of each list can be chosen so that they sum to the queue.
 fn adds_up(lists: &[Vec<usize>], inputs: usize) -> bool {
     let mut reachable = vec![false; inputs + 1];
     reachable[0] = true;

@@ -1,18 +1,18 @@
-//! Nodes, and what refers to them.
+//! Checks of nodes, and of references to them.
 
 use std::collections::BTreeSet;
 
 use super::unfit;
 use crate::model::error::Finding;
 use crate::model::problem::{Node, Problem};
-use crate::model::units::short_number;
+use crate::model::units::{BytesPerMicro, short_number};
 
 impl Problem {
     pub(super) fn check_nodes(&self, findings: &mut Vec<Finding>) {
         for (position, node) in self.nodes.iter().enumerate() {
             let before = findings.len();
             self.check_node(position, node, findings);
-            // A node that makes no sense in itself says nothing about where it can run.
+            // The devices of an invalid node are not checked.
             if findings.len() == before {
                 self.check_support(position, node, findings);
             }
@@ -49,7 +49,7 @@ impl Problem {
         }
         for device in &self.devices {
             for size in &device.batch_sizes {
-                // Sizes beyond the queue are never used, so nobody needs to have measured them.
+                // Sizes beyond the queue are never used, so they need no times.
                 if *size <= self.inputs && !node.time.contains_key(size) {
                     wrong(format!("has no times for batches of {size}, which {} takes", device.name));
                 }
@@ -90,7 +90,7 @@ impl Problem {
                 wrong("a node cannot wait for itself".to_owned());
             }
             if !seen.insert((from, to)) {
-                wrong("is there twice".to_owned());
+                wrong("duplicate edge".to_owned());
             }
         }
         for (index, tensor) in self.tensors.iter().flatten().enumerate() {
@@ -127,7 +127,7 @@ impl Problem {
                         wrong(format!("there is no node {node}; there are {}", self.nodes.len()));
                     }
                     if !seen.insert((if key == "modules" { 0 } else { index }, node)) {
-                        wrong(format!("node {node} is there twice"));
+                        wrong(format!("duplicate node {node}"));
                     }
                 }
             }
@@ -146,7 +146,7 @@ impl Problem {
                     wrong(format!("there is no device {device}; there are {}", self.devices.len()));
                 }
                 if !seen.insert(device) {
-                    wrong(format!("device {device} is there twice"));
+                    wrong(format!("duplicate device {device}"));
                 }
             }
         }
@@ -156,7 +156,7 @@ impl Problem {
         let nodes = self.nodes.len();
         if let Some(view) = &self.mtpp {
             figures("mtpp.work", &view.work, nodes, "nodes", findings);
-            if view.bandwidth.is_nan() || view.bandwidth <= 0.0 {
+            if view.bandwidth.0.is_nan() || view.bandwidth <= BytesPerMicro::ZERO {
                 findings
                     .push(Finding::new("mtpp.bandwidth", format!("{} is not positive", short_number(view.bandwidth))));
             }
@@ -171,7 +171,13 @@ impl Problem {
 }
 
 /// One sensible number for each of something.
-pub(super) fn figures(key: &str, values: &[f64], expected: usize, of: &str, findings: &mut Vec<Finding>) {
+pub(super) fn figures<T: Copy + Into<f64>>(
+    key: &str,
+    values: &[T],
+    expected: usize,
+    of: &str,
+    findings: &mut Vec<Finding>,
+) {
     if values.len() != expected {
         let message = format!("has {} entries, but there are {expected} {of}", values.len());
         findings.push(Finding::new(key, message));

@@ -1,80 +1,84 @@
-//! A queue where memory is scarce: inputs are shared out among as many devices as their memory is worth it.
+//! List scheduling of a queue where memory is scarce: each task's inputs are split over as many devices as its memory
+//! cost allows.
 //!
-//! Copies of a task let more devices share its inputs, and take room from tasks that come later. What a byte is worth is
-//! known from [`byte_prices`]; times a factor, since it was found for inputs on average and without transfers. That says
-//! into how many batches each chunk of tasks is cut; which of several equal devices take them is decided chunk after
-//! chunk, by where they end first. Equal chunks change their minds together when the factor falls, so between two factors
-//! there is a place in the order up to which chunks pay the lower one. Where a device has room left in the end, a run of
-//! chunks that pay the higher one gets it as well.
+//! Replicating a task lets more devices share its inputs but takes memory from later tasks. The value of a byte comes
+//! from [`byte_prices`], multiplied by a factor, since those prices are for mean inputs and ignore transfers. The price
+//! determines into how many batches each chunk of tasks is split; which of several equal devices run them is decided
+//! chunk by chunk, by earliest finish time. Equal chunks change their split at the same factor, so between two
+//! consecutive factors a position in the order is searched for: chunks before it pay the lower factor. Memory that
+//! remains is then given to runs of chunks that pay the higher factor.
 
 mod chunks;
 
 use super::super::Timeline;
-use super::{Part, Room, State, makespan_of};
+use super::{FreeMemory, Part, State, makespan_of};
 use crate::bounds::{byte_prices, device_classes};
 use crate::model::error::Error;
 use crate::model::instance::Instance;
 use crate::model::plan::{Batch, Schedule};
-use crate::model::units::{Bytes, Micros};
+use crate::model::units::{Bytes, Micros, MicrosPerByte};
 use crate::solvers::baseline::memory::fitting;
 
-use chunks::{Chunk, Pace, Shapes, chunks};
+use chunks::{Chunk, Shapes, TimeCriterion, chunks};
 
-/// Factors from an eighth to 32, each so many times the one before.
+/// Factors from 1/8 to 32 in a geometric progression.
 const LEAST_FACTOR: f64 = 0.125;
 const FACTOR_STEP: f64 = std::f64::consts::SQRT_2;
 const FACTORS: usize = 17;
-/// The first places that are tried are so many, evenly spread; then those between the best and its neighbours.
+/// Number of evenly spaced positions tried first; then a bisection around the best of them.
 const PLACES: usize = 8;
-/// How much fuller a device may be than one that is as good: devices that fill up together leave nobody to share with.
+/// Maximum lead in memory use, as a share of capacity, over an equally good device. Devices that fill up together leave
+/// no device for later tasks to share with.
 const LEADS: [f64; 4] = [f64::INFINITY, 0.5, 0.25, 0.125];
-/// About so many first chunks are tried for a run.
+/// Approximate number of first chunks tried for a run.
 const RUNS: usize = 64;
 
-/// The best schedule that was found; none where nothing fits.
+/// Returns the best schedule found; `None` if nothing fits.
 pub(in crate::solvers::baseline) fn schedule(instance: &Instance) -> Option<Schedule> {
     let byte = byte_prices(instance);
-    let is_free = byte.iter().all(|price| *price == 0.0);
-    let room = Room::new(instance, 0.0);
+    let is_free = byte.iter().all(|price| *price == MicrosPerByte::ZERO);
+    let room = FreeMemory::new(instance, 0.0);
     let chunks = chunks(instance, |task, size| room.task_bytes(task, size));
     let mut search = Search { instance, byte, class_of: device_classes(instance), chunks, best: None };
     if is_free {
-        search.attempt(&Layout::uniform(0, Manner { lead: f64::INFINITY, pace: Pace::Mean }));
+        search.attempt(&Layout::uniform(0, Policy { lead: f64::INFINITY, criterion: TimeCriterion::Mean }));
         return search.best.map(Found::schedule);
     }
-    let manners = [Pace::Mean, Pace::Slowest].into_iter().flat_map(|pace| LEADS.map(|lead| Manner { lead, pace }));
-    let mut tried: Vec<(Micros, Manner)> = manners.map(|manner| (search.uniform(manner), manner)).collect();
+    let policies = [TimeCriterion::Mean, TimeCriterion::Slowest]
+        .into_iter()
+        .flat_map(|criterion| LEADS.map(|lead| Policy { lead, criterion }));
+    let mut tried: Vec<(Micros, Policy)> = policies.map(|policy| (search.uniform(policy), policy)).collect();
     tried.sort_by(|a, b| a.0.total_cmp(&b.0));
-    for (_, manner) in tried.into_iter().take(2) {
-        search.between_factors(manner);
+    for (_, policy) in tried.into_iter().take(2) {
+        search.between_factors(policy);
     }
     search.fill();
     search.best.map(Found::schedule)
 }
 
-/// Who pays what.
+/// Assignment of price factors to chunks.
 #[derive(Clone)]
 struct Layout {
-    /// The factor of tasks before a place, and of those behind it.
+    /// Factor of tasks before position `from`, and of those from there on.
     before: usize,
     behind: usize,
     from: usize,
-    manner: Manner,
-    /// Chunks from one on that are cut as if they paid the lower factor, one of their batches on a device.
+    policy: Policy,
+    /// Runs of chunks that are split as if they paid the lower factor, with the extra batch on one device.
     runs: Vec<Run>,
 }
 
-/// How chunks are cut and dealt out.
+/// Policy for splitting chunks and choosing devices.
 #[derive(Clone, Copy)]
-struct Manner {
-    /// What share of its memory a device may be fuller than one that is as good.
+struct Policy {
+    /// Maximum lead in memory use over an equally good device, as a share of capacity.
     lead: f64,
-    pace: Pace,
+    criterion: TimeCriterion,
 }
 
 impl Layout {
-    fn uniform(step: usize, manner: Manner) -> Self {
-        Self { before: step, behind: step, from: 0, manner, runs: Vec::new() }
+    fn uniform(step: usize, policy: Policy) -> Self {
+        Self { before: step, behind: step, from: 0, policy, runs: Vec::new() }
     }
 }
 
@@ -82,7 +86,7 @@ impl Layout {
 struct Run {
     first: usize,
     device: usize,
-    /// What the device has left for it.
+    /// Free memory of the device for this run.
     room: Bytes,
 }
 
@@ -103,27 +107,27 @@ impl Found {
 struct Search<'a> {
     instance: &'a Instance,
     /// By device.
-    byte: Vec<f64>,
+    byte: Vec<MicrosPerByte>,
     class_of: Vec<usize>,
-    /// With nothing set aside for what is alive.
+    /// Computed with no memory reserved for live activations.
     chunks: Vec<Chunk>,
     best: Option<Found>,
 }
 
 impl Search<'_> {
-    /// The best makespan with one factor for all.
-    fn uniform(&mut self, manner: Manner) -> Micros {
-        (0..FACTORS).map(|step| self.attempt(&Layout::uniform(step, manner))).fold(f64::INFINITY, f64::min)
+    /// Returns the best makespan with one factor for all chunks.
+    fn uniform(&mut self, policy: Policy) -> Micros {
+        (0..FACTORS).map(|step| self.attempt(&Layout::uniform(step, policy))).fold(Micros::INFINITY, Micros::min)
     }
 
-    /// Tries places between two factors, near the best one for all.
-    fn between_factors(&mut self, manner: Manner) {
+    /// Tries positions between two factors, near the best uniform factor.
+    fn between_factors(&mut self, policy: Policy) {
         let tasks = self.instance.tasks();
-        let uniform: Vec<Micros> = (0..FACTORS).map(|step| self.attempt(&Layout::uniform(step, manner))).collect();
+        let uniform: Vec<Micros> = (0..FACTORS).map(|step| self.attempt(&Layout::uniform(step, policy))).collect();
         let Some(best) = (0..FACTORS).min_by(|a, b| uniform[*a].total_cmp(&uniform[*b])) else { return };
         for low in best.saturating_sub(2)..(best + 2).min(FACTORS - 1) {
             let mut until =
-                |from: usize| self.attempt(&Layout { from, before: low, ..Layout::uniform(low + 1, manner) });
+                |from: usize| self.attempt(&Layout { from, before: low, ..Layout::uniform(low + 1, policy) });
             let mut width = tasks.div_ceil(PLACES);
             let mut places: Vec<usize> = (1..PLACES).map(|place| place * width).collect();
             places.retain(|place| *place < tasks);
@@ -143,7 +147,7 @@ impl Search<'_> {
         }
     }
 
-    /// The makespan of a layout; infinite where nothing fits.
+    /// Returns the makespan of a layout; infinite if nothing fits.
     fn attempt(&mut self, layout: &Layout) -> Micros {
         let instance = self.instance;
         let attempt = |share: f64| {
@@ -151,7 +155,7 @@ impl Search<'_> {
             self.lay_out(layout, share).ok_or_else(corner)
         };
         let Ok((state, left)) = fitting(instance, attempt, |(state, _)| instance.peak_use_of(&state.batches())) else {
-            return f64::INFINITY;
+            return Micros::INFINITY;
         };
         let makespan = makespan_of(&state);
         if self.best.as_ref().is_none_or(|best| makespan < best.makespan) {
@@ -160,7 +164,8 @@ impl Search<'_> {
         makespan
     }
 
-    /// Spends what is left in the end of dear memory, device after device, on the run of chunks where that helps most.
+    /// Spends the remaining memory of devices with a positive price, one device at a time, on the run of chunks that
+    /// gains most.
     fn fill(&mut self) {
         let count = self.chunks.len();
         let stride = count.div_ceil(RUNS).max(1);
@@ -168,7 +173,7 @@ impl Search<'_> {
             let Some(Found { makespan: before, layout, left, .. }) = &self.best else { return };
             let (before, layout) = (*before, layout.clone());
             let taken = |device: &usize| layout.runs.iter().any(|run| run.device == *device);
-            let dear = (0..self.byte.len()).filter(|device| self.byte[*device] > 0.0 && !taken(device));
+            let dear = (0..self.byte.len()).filter(|device| self.byte[*device] > MicrosPerByte::ZERO && !taken(device));
             let Some(device) = dear.max_by(|a, b| left[*a].total_cmp(&left[*b]).then(b.cmp(a))) else { return };
             let room = left[device];
             for first in (0..count).step_by(stride) {
@@ -182,7 +187,8 @@ impl Search<'_> {
         }
     }
 
-    /// Chunk after chunk, and what is left of each device's memory; none where a chunk finds no room.
+    /// Schedules chunk by chunk and returns the schedule with the free memory of each device; `None` if a chunk does
+    /// not fit.
     fn lay_out(&self, layout: &Layout, share: f64) -> Option<(State, Vec<Bytes>)> {
         let instance = self.instance;
         let mut state = State {
@@ -190,10 +196,10 @@ impl Search<'_> {
             parts: vec![None; instance.groups().len()],
             timeline: Timeline::new(instance.devices(), true),
         };
-        let mut room = Room::new(instance, share);
+        let mut room = FreeMemory::new(instance, share);
         let fresh = (share > 0.0).then(|| chunks(instance, |task, size| room.task_bytes(task, size)));
         let factor = |step: usize| LEAST_FACTOR * FACTOR_STEP.powi(step as i32);
-        let shapes = |step: usize| Shapes::new(instance, &self.byte, factor(step), layout.manner.pace);
+        let shapes = |step: usize| Shapes::new(instance, &self.byte, factor(step), layout.policy.criterion);
         let (mut cheap, mut dear) = (shapes(layout.before), shapes(layout.behind));
         let mut runs = layout.runs.clone();
         let mut place = 0;
@@ -201,27 +207,27 @@ impl Search<'_> {
             let more = cheap.of(chunk)?;
             let shape = if place < layout.from { more } else { dear.of(chunk)? };
             place += chunk.tasks.len();
-            // A run goes on as long as its device has room and the chunk gains a batch.
-            let bytes = more.last().and_then(|(device, size)| chunk.bytes(*device, *size)).unwrap_or(f64::INFINITY);
+            // A run continues as long as its device has memory and the chunk gains a batch.
+            let bytes = more.last().and_then(|(device, size)| chunk.bytes(*device, *size)).unwrap_or(Bytes::INFINITY);
             let run = runs.iter_mut().find(|run| run.first <= index && bytes <= run.room);
             let parts = match run.filter(|_| more.len() > shape.len()) {
                 Some(run) => {
                     run.room -= bytes;
-                    self.deal(&state, &room, chunk, more, layout.manner.lead, Some(run.device))?
+                    self.deal(&state, &room, chunk, more, layout.policy.lead, Some(run.device))?
                 }
-                None => self.deal(&state, &room, chunk, shape, layout.manner.lead, None)?,
+                None => self.deal(&state, &room, chunk, shape, layout.policy.lead, None)?,
             };
             self.launch(&mut state, &mut room, chunk, &parts)?;
         }
         Some((state, room.left))
     }
 
-    /// Which devices take which inputs of a chunk, of those that are as good as the shape's: batch after batch, each where
-    /// it ends first with the inputs that are left. The last one's device may be given.
+    /// Assigns the inputs of a chunk to devices of the same classes as in `shape`: batch by batch, each where it
+    /// finishes first with the inputs that remain. `last` optionally fixes the device of the last batch.
     fn deal(
         &self,
         state: &State,
-        room: &Room<'_>,
+        room: &FreeMemory<'_>,
         chunk: &Chunk,
         shape: &[(usize, u32)],
         lead: f64,
@@ -237,21 +243,21 @@ impl Search<'_> {
             let most_left = |class: usize| {
                 let idle = |device: &usize| parts.iter().all(|part| part.device != *device);
                 let alike = (0..instance.devices()).filter(|device| self.class_of[*device] == class).filter(idle);
-                alike.map(|device| room.left[device]).fold(0.0, f64::max)
+                alike.map(|device| room.left[device]).fold(Bytes::ZERO, Bytes::max)
             };
             let most_left: Vec<Bytes> =
                 (0..instance.devices()).map(|device| most_left(self.class_of[device])).collect();
             let mut best: Option<((bool, bool, Micros), Part)> = None;
             let is_last = index + 1 == shape.len();
-            let meant = |device: &usize| last.is_none_or(|last| (*device == last) == is_last);
-            for device in (0..instance.devices()).filter(|device| bytes <= room.left[*device]).filter(meant) {
+            let is_candidate = |device: &usize| last.is_none_or(|last| (*device == last) == is_last);
+            for device in (0..instance.devices()).filter(|device| bytes <= room.left[*device]).filter(is_candidate) {
                 let Some(time) = chunk.time(device, size).filter(|_| parts.iter().all(|part| part.device != device))
                 else {
                     continue;
                 };
                 let (inputs, ready) = first_inputs(state, instance, chunk.tasks[0], device, &left, size);
                 let end = state.timeline.earliest(device, ready, time) + time;
-                // Another class is better than none.
+                // A device of another class is better than none.
                 let is_ahead = room.left[device] + lead * instance.capacity_bytes(device) < most_left[device];
                 let key = (self.class_of[device] != self.class_of[like], is_ahead, end);
                 if end.is_finite() && best.as_ref().is_none_or(|(least, _)| key < *least) {
@@ -265,8 +271,8 @@ impl Search<'_> {
         Some(parts)
     }
 
-    /// Launches a chunk's tasks, all on the same devices with the same inputs.
-    fn launch(&self, state: &mut State, room: &mut Room<'_>, chunk: &Chunk, parts: &[Part]) -> Option<()> {
+    /// Schedules the tasks of a chunk, all on the same devices with the same inputs.
+    fn launch(&self, state: &mut State, room: &mut FreeMemory<'_>, chunk: &Chunk, parts: &[Part]) -> Option<()> {
         let instance = self.instance;
         for group in groups(instance, chunk) {
             if state.parts[group].is_none() {
@@ -278,7 +284,7 @@ impl Search<'_> {
     }
 }
 
-/// The groups of a chunk's tasks, each once.
+/// Returns the groups of a chunk's tasks without duplicates.
 fn groups(instance: &Instance, chunk: &Chunk) -> Vec<usize> {
     let mut groups: Vec<usize> = chunk.tasks.iter().map(|task| instance.group_of(*task)).collect();
     groups.sort_unstable();
@@ -286,7 +292,8 @@ fn groups(instance: &Instance, chunk: &Chunk) -> Vec<usize> {
     groups
 }
 
-/// So many of the inputs that are left whose operands are first on a device, ascending, and when all of them are.
+/// Returns the `size` inputs of `left` whose operands arrive first on a device, ascending, and the time at which all of
+/// them have arrived.
 fn first_inputs(
     state: &State,
     instance: &Instance,
@@ -296,12 +303,14 @@ fn first_inputs(
     size: u32,
 ) -> (Vec<u32>, Micros) {
     let arcs = instance.predecessors(task);
-    let alone = |input: u32| arcs.iter().map(|arc| state.arrival(instance, arc, device, &[input])).fold(0.0, f64::max);
+    let alone = |input: u32| {
+        arcs.iter().map(|arc| state.arrival(instance, arc, device, &[input])).fold(Micros::ZERO, Micros::max)
+    };
     let mut inputs: Vec<(Micros, u32)> = left.iter().map(|input| (alone(*input), *input)).collect();
-    // Stable: of equals the first.
+    // The sort is stable: ties keep the order of inputs.
     inputs.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut inputs: Vec<u32> = inputs.into_iter().take(size as usize).map(|(_, input)| input).collect();
     inputs.sort_unstable();
-    let ready = arcs.iter().map(|arc| state.arrival(instance, arc, device, &inputs)).fold(0.0, f64::max);
+    let ready = arcs.iter().map(|arc| state.arrival(instance, arc, device, &inputs)).fold(Micros::ZERO, Micros::max);
     (inputs, ready)
 }

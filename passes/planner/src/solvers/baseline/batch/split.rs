@@ -1,52 +1,53 @@
-//! Cutting a queue into batches, at most one a device, that add up to it.
+//! Splits of a queue into batches, at most one per device, whose sizes add up to the number of inputs.
 
 use crate::model::units::Micros;
 use crate::solvers::baseline::Choice;
 
-/// One batch that a device might take.
+/// Candidate batch on a device.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Piece {
     pub(super) device: usize,
     pub(super) size: u32,
     pub(super) end: Micros,
-    /// What it costs by the scheduler's rule.
-    pub(super) key: (f64, f64),
+    /// Cost by the scheduler's rule.
+    pub(super) key: (Micros, Micros),
 }
 
-/// The best cut of so many inputs; none where the sizes do not add up. The pieces come in a list a device.
+/// Returns the best split of `inputs` inputs; `None` if no sizes add up. `pieces` has one list per device.
 ///
-/// Where the scheduler looks at when tasks end, the cut's end is that of its last piece, and of those that end first the
-/// one that takes least time is taken. Otherwise the pieces' costs add up.
+/// For the criterion [`Choice::End`] the end of a split is that of its last batch; among the splits with the earliest
+/// end, the one with the least total time is returned. Otherwise the costs of batches add up.
 pub(super) fn choose(pieces: &[Vec<Piece>], inputs: u32, choice: Choice) -> Option<Vec<Piece>> {
     if !matches!(choice, Choice::End) {
         let cost = |piece: &Piece| match choice {
-            // Counted in inputs, so that what must go elsewhere is as little as possible.
+            // Weighted by inputs, so that as few inputs as possible go to other devices.
             Choice::Device(_) => (piece.key.0 * f64::from(piece.size), piece.key.1),
             Choice::Time | Choice::End => piece.key,
         };
         return cheapest(pieces, inputs, |_| true, cost);
     }
     let mut ends: Vec<Micros> = pieces.iter().flatten().map(|piece| piece.end).collect();
-    ends.sort_by(f64::total_cmp);
+    ends.sort_by(Micros::total_cmp);
     ends.dedup();
-    let by = |end: Micros| cheapest(pieces, inputs, |piece| piece.end <= end, |piece| (piece.key.1, 0.0));
-    // The more time there is, the more can be cut: the first end by which it can be done.
+    let by = |end: Micros| cheapest(pieces, inputs, |piece| piece.end <= end, |piece| (piece.key.1, Micros::ZERO));
+    // Feasibility is monotone in the end time: binary search for the first feasible one.
     let first = ends.partition_point(|end| by(*end).is_none());
     ends.get(first).and_then(|end| by(*end))
 }
 
-/// The pieces whose sizes add up to the inputs, at most one a device, of least cost.
+/// Returns the batches of least total cost whose sizes add up to `inputs`, at most one per device: a knapsack by
+/// dynamic programming.
 pub(super) fn cheapest(
     pieces: &[Vec<Piece>],
     inputs: u32,
     usable: impl Fn(&Piece) -> bool,
-    cost: impl Fn(&Piece) -> (f64, f64),
+    cost: impl Fn(&Piece) -> (Micros, Micros),
 ) -> Option<Vec<Piece>> {
     let inputs = inputs as usize;
-    let unreached = (f64::INFINITY, f64::INFINITY);
+    let unreached = (Micros::INFINITY, Micros::INFINITY);
     let mut best = vec![unreached; inputs + 1];
-    best[0] = (0.0, 0.0);
-    // For each device and sum, the piece that the best way to it ends with.
+    best[0] = (Micros::ZERO, Micros::ZERO);
+    // By device and sum: the last batch of the best split with that sum.
     let mut last: Vec<Vec<Option<Piece>>> = Vec::with_capacity(pieces.len());
     for of_device in pieces {
         let mut next = best.clone();
@@ -85,8 +86,8 @@ pub(super) fn cheapest(
 mod tests {
     use super::*;
 
-    fn piece(device: usize, size: u32, time: Micros, end: Micros) -> Piece {
-        Piece { device, size, end, key: (end, time) }
+    fn piece(device: usize, size: u32, time: f64, end: f64) -> Piece {
+        Piece { device, size, end: Micros(end), key: (Micros(end), Micros(time)) }
     }
 
     #[test]
@@ -108,13 +109,7 @@ mod tests {
 
     #[test]
     fn the_cut_takes_least_time() {
-        let pieces = vec![
-            vec![Piece { device: 0, size: 1, end: 1.0, key: (1.0, 1.0) }],
-            vec![
-                Piece { device: 1, size: 1, end: 5.0, key: (5.0, 5.0) },
-                Piece { device: 1, size: 2, end: 5.5, key: (5.5, 5.5) },
-            ],
-        ];
+        let pieces = vec![vec![piece(0, 1, 1.0, 1.0)], vec![piece(1, 1, 5.0, 5.0), piece(1, 2, 5.5, 5.5)]];
         let cut = choose(&pieces, 2, Choice::Time).unwrap();
         assert_eq!(cut.len(), 1);
         assert_eq!((cut[0].device, cut[0].size), (1, 2));

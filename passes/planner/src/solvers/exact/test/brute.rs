@@ -1,17 +1,17 @@
-//! Every order of starts on every choice of devices.
+//! Brute force: every order of starts with every assignment of devices.
 
-use crate::model::units::Micros;
+use crate::model::units::{Bytes, Micros};
 use crate::solvers::exact::graph::Graph;
 
-/// The least makespan; infinite if there is no schedule.
+/// Returns the least makespan; infinite if there is no schedule.
 pub(crate) fn optimum(graph: &Graph) -> Micros {
-    let mut best = f64::INFINITY;
+    let mut best = Micros::INFINITY;
     complete(graph, &mut Vec::new(), &mut best);
     best
 }
 
 fn complete(graph: &Graph, sequence: &mut Vec<(usize, usize)>, best: &mut Micros) {
-    // Schedules only get longer: starts of what is placed do not change.
+    // The makespan of a partial schedule never decreases.
     let partial = graph.starts(sequence).1;
     if partial >= *best {
         return;
@@ -35,7 +35,7 @@ fn complete(graph: &Graph, sequence: &mut Vec<(usize, usize)>, best: &mut Micros
     }
 }
 
-/// Whether tasks are where they may be: support, links, memory, mates.
+/// Returns true if the placement satisfies support, links, memory and co-location.
 pub(crate) fn holds(graph: &Graph, sequence: &[(usize, usize)]) -> bool {
     let devices = graph.devices;
     let on = |task: usize| sequence.iter().find(|(other, _)| *other == task).map(|(_, device)| *device);
@@ -47,11 +47,11 @@ pub(crate) fn holds(graph: &Graph, sequence: &[(usize, usize)]) -> bool {
     });
     let fits = (0..devices).all(|device| {
         let here = sequence.iter().filter(|(_, other)| *other == device);
-        here.map(|(task, _)| graph.need[*task]).sum::<f64>() <= graph.capacity[device]
+        here.map(|(task, _)| graph.need[*task]).sum::<Bytes>() <= graph.capacity[device]
     });
-    let together = graph.groups.iter().all(|group| {
+    let colocated = graph.groups.iter().all(|group| {
         let mut places = group.iter().filter_map(|task| on(*task));
         places.next().is_none_or(|first| places.all(|place| place == first))
     });
-    supported && linked && fits && together
+    supported && linked && fits && colocated
 }

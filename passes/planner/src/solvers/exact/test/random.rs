@@ -1,5 +1,6 @@
 //! Random graphs from a seed.
 
+use crate::model::units::{Bytes, Micros};
 use crate::random::Random;
 use crate::solvers::exact::graph::Graph;
 
@@ -7,22 +8,22 @@ use crate::solvers::exact::graph::Graph;
 pub(crate) struct Shape {
     pub(crate) tasks: usize,
     pub(crate) devices: usize,
-    /// The share of pairs that are joined.
+    /// Probability of an edge between two tasks.
     pub(crate) density: f64,
-    /// The longest delay.
+    /// Maximum delay.
     pub(crate) communication: usize,
-    /// The share of tasks and devices that do not go together.
+    /// Probability that a device does not support a task.
     pub(crate) unsupported: f64,
-    /// The share of pairs of devices without a link.
+    /// Probability that a pair of devices has no link.
     pub(crate) unlinked: f64,
     pub(crate) equal_devices: bool,
-    /// Whether there are releases and deliveries.
+    /// True if there are release and delivery times.
     pub(crate) boundary: bool,
     pub(crate) memory: bool,
     pub(crate) groups: bool,
-    /// Whether times are not whole.
+    /// True if times are not integers.
     pub(crate) fractions: bool,
-    /// The share of tasks that take no time.
+    /// Probability that a task has zero duration.
     pub(crate) idle: f64,
 }
 
@@ -34,14 +35,14 @@ impl Graph {
         let mut graph = Self {
             tasks,
             devices,
-            time_us: vec![0.0; tasks * devices],
-            release_us: vec![0.0; tasks * devices],
-            delivery_us: vec![0.0; tasks * devices],
+            time_us: vec![Micros::ZERO; tasks * devices],
+            release_us: vec![Micros::ZERO; tasks * devices],
+            delivery_us: vec![Micros::ZERO; tasks * devices],
             predecessors: vec![Vec::new(); tasks],
             successors: vec![Vec::new(); tasks],
             delay_us: Vec::new(),
-            need: (0..tasks).map(|_| 1.0 + random.below(5) as f64).collect(),
-            capacity: vec![f64::INFINITY; devices],
+            need: (0..tasks).map(|_| Bytes(1.0 + random.below(5) as f64)).collect(),
+            capacity: vec![Bytes::INFINITY; devices],
             groups: Vec::new(),
         };
         for task in 0..tasks {
@@ -50,17 +51,17 @@ impl Graph {
             for device in 0..devices {
                 let at = task * devices + device;
                 let same = shape.equal_devices && device > 0;
-                let time = scale * (1 + random.below(20)) as f64;
+                let time = scale * Micros((1 + random.below(20)) as f64);
                 let supported = device == sure || !random.chance(shape.unsupported);
                 graph.time_us[at] = match (same, idle, supported) {
                     (true, ..) => graph.time_us[at - 1],
-                    (_, true, _) => 0.0,
-                    (_, _, false) if !shape.equal_devices => f64::INFINITY,
+                    (_, true, _) => Micros::ZERO,
+                    (_, _, false) if !shape.equal_devices => Micros::INFINITY,
                     _ => time,
                 };
                 if shape.boundary && !shape.equal_devices {
-                    graph.release_us[at] = scale * random.below(15) as f64;
-                    graph.delivery_us[at] = scale * random.below(15) as f64;
+                    graph.release_us[at] = scale * Micros(random.below(15) as f64);
+                    graph.delivery_us[at] = scale * Micros(random.below(15) as f64);
                 }
             }
         }
@@ -73,21 +74,21 @@ impl Graph {
                 if !random.chance(shape.density) {
                     continue;
                 }
-                let delay = scale * random.below(shape.communication + 1) as f64;
+                let delay = scale * Micros(random.below(shape.communication + 1) as f64);
                 let factor = if shape.equal_devices { 1 } else { 2 };
                 let delays =
                     (0..devices * devices).map(|pair| match (pair / devices == pair % devices, linked[pair]) {
-                        (true, _) => 0.0,
-                        (_, false) => f64::INFINITY,
+                        (true, _) => Micros::ZERO,
+                        (_, false) => Micros::INFINITY,
                         _ => delay * (1 + random.below(factor)) as f64,
                     });
                 graph.join(from, to, &delays.collect::<Vec<_>>());
             }
         }
         if shape.memory {
-            let total: f64 = graph.need.iter().sum();
-            let each = (total / devices as f64 + 3.0).floor();
-            graph.capacity = (0..devices).map(|device| if device == 2 { f64::INFINITY } else { each }).collect();
+            let total: Bytes = graph.need.iter().sum();
+            let each = Bytes((total.0 / devices as f64 + 3.0).floor());
+            graph.capacity = (0..devices).map(|device| if device == 2 { Bytes::INFINITY } else { each }).collect();
         }
         if shape.groups && tasks >= 3 {
             graph.groups.push(vec![0, tasks - 1]);

@@ -1,4 +1,4 @@
-//! Order of two tasks.
+//! Disjunctive order of tasks on a device (eq. 7).
 
 use super::{Latency, Pair, time};
 use crate::mip::{Column, Program};
@@ -8,13 +8,13 @@ use crate::solvers::milp::ROUNDING;
 use crate::solvers::milp::rows::check_orders;
 
 impl Latency<'_> {
-    /// Of two tasks on one device, one is first.
+    /// Adds for each pair of tasks that may overlap on a device the disjunction of their two orders.
     pub(super) fn sequence(&mut self, program: &mut Program) -> Result<(), Error> {
         let tasks = self.instance.tasks();
-        let meeting: Vec<(usize, usize)> =
+        let overlapping: Vec<(usize, usize)> =
             (0..tasks).flat_map(|a| (0..a).map(move |b| (b, a))).filter(|(a, b)| self.may_meet(*a, *b)).collect();
-        check_orders(2 * meeting.len(), tasks)?;
-        for (a, b) in meeting {
+        check_orders(2 * overlapping.len(), tasks)?;
+        for (a, b) in overlapping {
             let (first, second) = (self.pair(program, a, b), self.pair(program, b, a));
             program.at_most(1.0, [(first, 1.0), (second, 1.0)]);
             let (of_a, of_b) = (self.instance.group_of(a), self.instance.group_of(b));
@@ -32,14 +32,17 @@ impl Latency<'_> {
         Ok(())
     }
 
-    /// True if two tasks could be on one device at the same time, as far as the graph and the horizon tell.
+    /// Returns true if two tasks may be on the same device at the same time, given the graph and the horizon.
     fn may_meet(&self, a: usize, b: usize) -> bool {
         let (of_a, of_b) = (self.instance.group_of(a), self.instance.group_of(b));
         let share = || self.on[of_a].iter().any(|(device, _)| self.on(of_b, *device).is_some());
-        !self.times.comparable(a, b) && self.overlap(a, b) > 0.0 && self.overlap(b, a) > 0.0 && share()
+        !self.times.comparable(a, b)
+            && self.overlap(a, b) > Micros::ZERO
+            && self.overlap(b, a) > Micros::ZERO
+            && share()
     }
 
-    /// Time by which another task can end after a task's start: what a row must give way by.
+    /// Returns the maximum time by which task `a` can end after the start of task `b`: the big-M of their order.
     fn overlap(&self, a: usize, b: usize) -> Micros {
         self.horizon - self.times.least_tail(a) - self.times.least_head(b)
     }
@@ -47,19 +50,19 @@ impl Latency<'_> {
     fn pair(&mut self, program: &mut Program, a: usize, b: usize) -> Column {
         let before = program.choice();
         let shortest = self.instance.allowed(a).iter().map(|device| time(self.instance, a, *device));
-        let soonest = self.times.least_head(a) + shortest.fold(f64::INFINITY, f64::min);
+        let soonest = self.times.least_head(a) + shortest.fold(Micros::INFINITY, Micros::min);
         let last = self
             .instance
             .allowed(b)
             .iter()
             .map(|device| self.horizon - time(self.instance, b, *device) - self.times.tail(b, *device));
-        if soonest > last.fold(f64::NEG_INFINITY, f64::max) + self.horizon * ROUNDING {
+        if soonest > last.fold(Micros(f64::NEG_INFINITY), Micros::max) + self.horizon * ROUNDING {
             program.fix(before, 0.0);
         } else {
-            let way = self.overlap(a, b) / self.horizon;
-            let mut row = vec![(self.start[b], 1.0), (self.start[a], -1.0), (before, -way)];
+            let big_m = self.overlap(a, b) / self.horizon;
+            let mut row = vec![(self.start[b], 1.0), (self.start[a], -1.0), (before, -big_m)];
             row.extend(self.duration(a, -1.0));
-            program.at_least(-way, row);
+            program.at_least(-big_m, row);
         }
         self.pairs.push(Pair { tasks: (a, b), before });
         before

@@ -1,8 +1,9 @@
-//! Schedules as solutions of the program, and back.
+//! Conversion between schedules and solutions of the program.
 
 use super::{Flow, Latency, Pair, time};
 use crate::mip::{Column, Program};
 use crate::model::plan::Batch;
+use crate::model::units::Micros;
 use crate::solvers::milp::Formulation;
 
 impl Formulation for Latency<'_> {
@@ -11,7 +12,7 @@ impl Formulation for Latency<'_> {
         self.classes.rename(self.instance, &mut launches);
         let mut values = vec![0.0; program.columns()];
         let (mut device, mut start, mut end) =
-            (vec![0; launches.len()], vec![0.0; launches.len()], vec![0.0; launches.len()]);
+            (vec![0; launches.len()], vec![Micros::ZERO; launches.len()], vec![Micros::ZERO; launches.len()]);
         for launch in &launches {
             let Batch { node, device: on, .. } = *launch;
             (device[node], start[node]) = (on, launch.start);
@@ -19,14 +20,14 @@ impl Formulation for Latency<'_> {
             self.start[node].set(&mut values, start[node] / self.horizon);
             self.on(self.instance.group_of(node), on)?.set(&mut values, 1.0);
         }
-        self.makespan.set(&mut values, end.iter().copied().fold(0.0, f64::max) / self.horizon);
+        self.makespan.set(&mut values, end.iter().copied().fold(Micros::ZERO, Micros::max) / self.horizon);
         for Flow { groups: (from, to), columns } in &self.flows {
             let at = |group: usize| device[self.instance.groups()[group][0]];
             let (_, _, column) = columns.iter().find(|(u, v, _)| (*u, *v) == (at(*from), at(*to)))?;
             column.set(&mut values, 1.0);
         }
         for Pair { tasks: (a, b), before } in &self.pairs {
-            // Of two that take no time at the same time, either may be called the first, but not both.
+            // Of two simultaneous tasks of zero duration, exactly one comes first.
             let first = (end[*a], *a) < (end[*b], *b);
             if device[*a] == device[*b] && end[*a] <= start[*b] && first {
                 before.set(&mut values, 1.0);
@@ -38,8 +39,8 @@ impl Formulation for Latency<'_> {
     fn launches(&self, values: &[f64]) -> Vec<Batch> {
         let launch = |task: usize| {
             let on = self.on[self.instance.group_of(task)].iter();
-            let likeliest = on.max_by(|a, b| a.1.of(values).total_cmp(&b.1.of(values)));
-            let device = likeliest.map_or(0, |(device, _)| *device);
+            let largest = on.max_by(|a, b| a.1.of(values).total_cmp(&b.1.of(values)));
+            let device = largest.map_or(0, |(device, _)| *device);
             Batch { node: task, device, inputs: vec![0], start: self.start[task].of(values) * self.horizon }
         };
         (0..self.instance.tasks()).map(launch).collect()

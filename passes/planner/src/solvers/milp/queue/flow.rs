@@ -1,12 +1,12 @@
 //! Transfers between batches.
 
-use super::{Flow, On, Queue};
+use super::{Assignment, Flow, Queue};
 use crate::mip::{Column, Program};
 use crate::model::instance::Instance;
 use crate::solvers::milp::rows::conserve;
 
 impl Queue<'_> {
-    /// A batch starts when all that it reads is there.
+    /// Adds precedence rows: a batch starts when all of its operands have arrived.
     pub(super) fn connect(&mut self, program: &mut Program) {
         let instance = self.instance;
         for (tensor, moved) in instance.tensors().iter().enumerate() {
@@ -28,24 +28,24 @@ impl Queue<'_> {
                     let Some(on) = self.on(groups.0, u) else { continue };
                     let latency = instance.transfer_of(tensor, u, v, 0) / self.horizon;
                     let each = instance.transfer_of(tensor, u, v, 1) / self.horizon - latency;
-                    let way = self.way(moved.producer, u, reader, v);
+                    let big_m = self.big_m(moved.producer, u, reader, v);
                     let mut row = self.after(moved.producer, on, reader, v);
-                    row.push((flow.any, -latency - way));
+                    row.push((flow.any, -latency - big_m));
                     row.extend(flow.both.iter().map(|both| (*both, -each)));
-                    program.at_least(-way, row);
+                    program.at_least(-big_m, row);
                 }
             }
         }
     }
 }
 
-/// Where two groups have their inputs, together: only on devices with a link.
+/// Returns flows between the assignments of two groups, on linked pairs of devices only.
 fn flows(
     program: &mut Program,
     instance: &Instance,
     groups: (usize, usize),
-    from: &[On],
-    to: &[On],
+    from: &[Assignment],
+    to: &[Assignment],
     inputs: usize,
 ) -> Vec<Flow> {
     let mut flows = Vec::new();
@@ -59,7 +59,7 @@ fn flows(
     }
     for input in 0..inputs {
         let both: Vec<_> = flows.iter().map(|flow| (flow.devices.0, flow.devices.1, flow.both[input])).collect();
-        let takes = |on: &On| (on.device, on.takes[input]);
+        let takes = |on: &Assignment| (on.device, on.takes[input]);
         conserve(program, &both, from.iter().map(takes), to.iter().map(takes));
     }
     flows

@@ -1,9 +1,10 @@
-//! Each input's own way through the graph. Batches' starts say the same, but only where devices are chosen: relaxed, a
-//! third of a task on each of three devices takes no time at all. An input knows how long the batch takes that it is
-//! in.
+//! Start times by input. They are implied by the starts of batches in integer solutions, but tighten the relaxation:
+//! there, a third of a task on each of three devices may take no time. An input's duration is that of the batch that
+//! contains it.
 
-use super::{On, Queue};
+use super::{Assignment, Queue};
 use crate::mip::{Column, Program};
+use crate::model::units::Micros;
 
 impl Queue<'_> {
     pub(super) fn follow_inputs(&mut self, program: &mut Program) {
@@ -27,14 +28,14 @@ impl Queue<'_> {
         }
     }
 
-    /// The earliest and the latest start of a task, in horizons.
+    /// Returns the earliest and the latest start of a task, in horizons.
     fn span(&self, task: usize) -> (f64, f64) {
         let on = self.on[self.instance.group_of(task)].iter();
         let windows = on.map(|on| (self.window(task, on.device).0, self.latest(task, on.device)));
         windows.fold((1.0, 0.0), |all, one| (f64::min(all.0, one.0), f64::max(all.1, one.1)))
     }
 
-    /// An input starts when its batch does, and from then on both take as long.
+    /// Links the start of an input to that of its batch.
     fn join(&self, program: &mut Program, task: usize, input: usize) {
         let start = self.input_start[task * self.inputs + input];
         let (earliest, last) = self.span(task);
@@ -45,17 +46,17 @@ impl Queue<'_> {
             least.push((on.takes[input], -head));
             rest.push((on.takes[input], -tail));
             let Some(batch) = self.start[task * self.instance.devices() + on.device] else { continue };
-            let way = self.latest(task, on.device) - earliest;
-            program.at_least(-way, [(start, 1.0), (batch, -1.0), (on.takes[input], -way)]);
-            let way = last - head;
-            program.at_least(-way, [(batch, 1.0), (start, -1.0), (on.takes[input], -way)]);
+            let big_m = self.latest(task, on.device) - earliest;
+            program.at_least(-big_m, [(start, 1.0), (batch, -1.0), (on.takes[input], -big_m)]);
+            let big_m = last - head;
+            program.at_least(-big_m, [(batch, 1.0), (start, -1.0), (on.takes[input], -big_m)]);
         }
         rest.extend(self.time_of(task, input));
         program.at_least(0.0, least);
         program.at_least(0.0, rest);
     }
 
-    /// An input's value moves by itself at least.
+    /// Adds the precedence of one input: the transfer takes at least as long as that of the input alone.
     fn follow(&self, program: &mut Program, tensor: usize, (task, reader): (usize, usize), input: usize) {
         let instance = self.instance;
         let groups = (instance.group_of(task), instance.group_of(reader));
@@ -69,15 +70,15 @@ impl Queue<'_> {
         program.at_least(0.0, row);
     }
 
-    /// The time of the batch that an input is in, negative.
+    /// Returns the negated duration of the batch that contains an input.
     pub(super) fn time_of(&self, task: usize, input: usize) -> Vec<(Column, f64)> {
         let on = self.on[self.instance.group_of(task)].iter();
         on.flat_map(|on| self.time_on(task, input, on)).collect()
     }
 
-    /// The same if that batch is on a device.
-    pub(super) fn time_on(&self, task: usize, input: usize, on: &On) -> Vec<(Column, f64)> {
-        let time = |size: u32| self.instance.time_at(task, on.device, size).unwrap_or(0.0) / self.horizon;
+    /// Returns the same for a batch on a device.
+    pub(super) fn time_on(&self, task: usize, input: usize, on: &Assignment) -> Vec<(Column, f64)> {
+        let time = |size: u32| self.instance.time_at(task, on.device, size).unwrap_or(Micros::ZERO) / self.horizon;
         on.sizes.iter().zip(&on.within).map(|((size, _), within)| (within[input], -time(*size))).collect()
     }
 }

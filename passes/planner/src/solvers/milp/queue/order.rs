@@ -1,4 +1,4 @@
-//! Order of two batches.
+//! Disjunctive order of batches on a device (eq. 7).
 
 use super::{Pair, Queue};
 use crate::mip::Program;
@@ -6,27 +6,28 @@ use crate::model::error::Error;
 use crate::solvers::milp::rows::check_orders;
 
 impl Queue<'_> {
-    /// Of two batches on one device, one is first.
+    /// Adds for each pair of batches that may overlap on a device the disjunction of their two orders.
     pub(super) fn sequence(&mut self, program: &mut Program) -> Result<(), Error> {
         let (instance, tasks) = (self.instance, self.instance.tasks());
-        let meet = |device: usize, a: usize, b: usize| {
+        let may_overlap = |device: usize, a: usize, b: usize| {
             let here = |task: usize| self.on(instance.group_of(task), device).is_some();
             let same = instance.group_of(a) == instance.group_of(b) && self.times.comparable(a, b);
-            let open = self.way(a, device, b, device) > 0.0 && self.way(b, device, a, device) > 0.0;
+            let open = self.big_m(a, device, b, device) > 0.0 && self.big_m(b, device, a, device) > 0.0;
             here(a) && here(b) && !same && open
         };
         let pairs = || (0..tasks).flat_map(|a| (0..a).map(move |b| (b, a)));
         let all = (0..instance.devices()).flat_map(|device| pairs().map(move |(a, b)| (device, a, b)));
-        let meeting: Vec<(usize, usize, usize)> = all.filter(|(device, a, b)| meet(*device, *a, *b)).collect();
-        check_orders(2 * meeting.len(), tasks)?;
-        for (device, a, b) in meeting {
+        let overlapping: Vec<(usize, usize, usize)> =
+            all.filter(|(device, a, b)| may_overlap(*device, *a, *b)).collect();
+        check_orders(2 * overlapping.len(), tasks)?;
+        for (device, a, b) in overlapping {
             let both = [program.choice(), program.choice()];
             for ((first, then), before) in [(a, b), (b, a)].into_iter().zip(both) {
                 let Some(on) = self.on(instance.group_of(first), device) else { continue };
-                let way = self.way(first, device, then, device);
+                let big_m = self.big_m(first, device, then, device);
                 let mut row = self.after(first, on, then, device);
-                row.push((before, -way));
-                program.at_least(-way, row);
+                row.push((before, -big_m));
+                program.at_least(-big_m, row);
                 self.pairs.push(Pair { tasks: (first, then), device, before });
             }
             program.at_most(1.0, both.map(|before| (before, 1.0)));

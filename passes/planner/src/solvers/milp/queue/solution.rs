@@ -1,8 +1,9 @@
-//! Schedules as solutions of the program, and back.
+//! Conversion between schedules and solutions of the program.
 
-use super::{On, Queue};
+use super::{Assignment, Queue};
 use crate::mip::{Column, Program};
 use crate::model::plan::Batch;
+use crate::model::units::Micros;
 use crate::solvers::milp::Formulation;
 
 impl Formulation for Queue<'_> {
@@ -16,7 +17,7 @@ impl Formulation for Queue<'_> {
             start.iter().for_each(|start| start.set(&mut values, self.window(cell / devices, cell % devices).0));
         }
         let mut spans = vec![None; instance.tasks() * devices];
-        let mut makespan: f64 = 0.0;
+        let mut makespan = Micros::ZERO;
         for launch in &launches {
             let cell = launch.node * devices + launch.device;
             let on = self.on(instance.group_of(launch.node), launch.device)?;
@@ -46,7 +47,7 @@ impl Formulation for Queue<'_> {
         for pair in &self.pairs {
             let (a, b) = pair.tasks;
             if let (Some(first), Some(then)) = (spans[a * devices + pair.device], spans[b * devices + pair.device]) {
-                // Of two that take no time at the same time, either may be called the first, but not both.
+                // Of two simultaneous batches of zero duration, exactly one comes first.
                 let before = first.1 <= then.0 && (first.1, a) < (then.1, b);
                 pair.before.set(&mut values, if before { 1.0 } else { 0.0 });
             }
@@ -55,7 +56,7 @@ impl Formulation for Queue<'_> {
     }
 
     fn launches(&self, values: &[f64]) -> Vec<Batch> {
-        let launch = |node: usize, on: &On| {
+        let launch = |node: usize, on: &Assignment| {
             let taken = |input: &usize| on.takes[*input].of(values) > 0.5;
             let inputs: Vec<u32> = (0..self.inputs).filter(taken).map(|input| input as u32).collect();
             let start = self.start[node * self.instance.devices() + on.device]?.of(values) * self.horizon;

@@ -1,4 +1,4 @@
-//! Annealing on stages and their devices.
+//! Annealing over stages and their devices.
 
 use super::loads::Loads;
 use super::{Fleet, Pipe};
@@ -8,14 +8,15 @@ use crate::solvers::chains::Allowance;
 use crate::solvers::pipeline::anneal::{self, Change, Stages, View};
 use crate::solvers::pipeline::state::power;
 
-/// Kinds of trials, of so many: one gives a stage another device, one moves a port, a few draw tasks along or exchange two.
+/// Number of kinds of trials. One changes a stage's device, one moves a port, some move several tasks together or
+/// exchange two.
 const KINDS: usize = 32;
 const DEVICE: usize = 0;
 const PORT: usize = 1;
 const DRAWS: usize = 6;
 const EXCHANGES: usize = 14;
 
-/// The best pipeline that was found.
+/// Returns the best pipeline found.
 pub(super) fn anneal(fleet: &Fleet, start: &Pipe, least: Micros, allowance: &Allowance) -> Option<Pipe> {
     if fleet.devices < 2 || fleet.working == 0 {
         return None;
@@ -25,23 +26,29 @@ pub(super) fn anneal(fleet: &Fleet, start: &Pipe, least: Micros, allowance: &All
         .collect();
     let start = || {
         let loads = Loads::new(fleet, start.devices());
-        Placed { fleet, movable: &movable, pipe: start.clone(), scale: loads.value().max(f64::MIN_POSITIVE), loads }
+        Placed {
+            fleet,
+            movable: &movable,
+            pipe: start.clone(),
+            scale: loads.value().max(Micros(f64::MIN_POSITIVE)),
+            loads,
+        }
     };
     anneal::anneal(start, least, allowance).map(|(_, pipe)| pipe)
 }
 
-/// A pipeline with the loads of its devices.
+/// Pipeline with the loads of its devices.
 struct Placed<'a> {
     fleet: &'a Fleet,
-    /// Ports that can be in several places.
+    /// Ports with several possible devices.
     movable: &'a [usize],
     pipe: Pipe,
     loads: Loads<'a>,
-    /// Load that counts as one.
+    /// Load that is normalized to one.
     scale: Micros,
 }
 
-/// Devices of the stages, or a port and its device.
+/// Previous devices of the stages, or a port and its previous device.
 enum Undo {
     Devices(Vec<usize>),
     Port(usize, usize),
@@ -94,7 +101,7 @@ impl Stages for Placed<'_> {
         match undo {
             Undo::Devices(was) => {
                 self.pipe.device = was;
-                self.settle();
+                self.place_tasks();
             }
             Undo::Port(port, was) => self.place_port(port, was),
         }
@@ -106,7 +113,7 @@ impl Stages for Placed<'_> {
 }
 
 impl Placed<'_> {
-    /// Another device for a stage, or two that exchange theirs.
+    /// Changes the device of a stage, or swaps the devices of two stages.
     fn other_device(&mut self, random: &mut Random) -> Option<Undo> {
         let was = self.pipe.device.clone();
         let stage = random.below(self.fleet.k);
@@ -119,12 +126,12 @@ impl Placed<'_> {
         if self.pipe.device == was {
             return None;
         }
-        self.settle();
+        self.place_tasks();
         Some(Undo::Devices(was))
     }
 
-    /// Every task to where its stage is.
-    fn settle(&mut self) {
+    /// Moves every task to the device of its stage.
+    fn place_tasks(&mut self) {
         for task in 0..self.fleet.working {
             let to = self.pipe.device_of(task);
             if self.loads.on[task] != to {
@@ -148,10 +155,10 @@ impl Placed<'_> {
         self.place(port, to);
     }
 
-    /// A task, and the ports that go where it goes.
+    /// Moves a task, and the ports that are co-located with it.
     fn place(&mut self, task: usize, to: usize) {
         self.loads.place(task, to);
-        for &port in &self.fleet.company[task] {
+        for &port in &self.fleet.colocated[task] {
             if self.fleet.is_port(port as usize) && self.loads.on[port as usize] != to {
                 self.pipe.port[port as usize - self.fleet.working] = to;
                 self.loads.place(port as usize, to);

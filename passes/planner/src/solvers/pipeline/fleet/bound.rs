@@ -1,4 +1,4 @@
-//! What no pipeline on these devices can be better than, without an integer program.
+//! Lower bounds on pipelines of these devices without an integer program.
 
 use std::ops::ControlFlow;
 
@@ -8,30 +8,30 @@ use crate::model::error::Error;
 use crate::model::plan::{Bound, Proof};
 use crate::model::units::Micros;
 
-/// Programs of more parts than this take too long.
+/// Larger linear programs take too long.
 const MOST_PARTS: usize = 200_000;
 
 impl Fleet {
-    /// A task's time where it runs fastest.
+    /// Returns a task's time on its fastest device.
     pub(super) fn quickest(&self, task: usize) -> Micros {
-        self.times(task).iter().copied().fold(f64::INFINITY, f64::min)
+        self.times(task).iter().copied().fold(Micros::INFINITY, Micros::min)
     }
 
-    /// The longest task has to be somewhere, and the average device has its share of all work.
+    /// Longest task, and mean work per device.
     pub(super) fn simple(&self) -> Bound {
-        let longest = (0..self.tasks()).map(|task| self.quickest(task)).fold(0.0, f64::max);
+        let longest = (0..self.tasks()).map(|task| self.quickest(task)).fold(Micros::ZERO, Micros::max);
         let total: Micros = (0..self.tasks()).map(|task| self.quickest(task)).sum();
         Bound::new(longest.max(total / self.devices.min(self.k) as f64), "simple")
     }
 
-    /// Each task is done in parts, on devices that can run it; the best way to deal them out is a linear program. None where
-    /// it is too large, or takes too long. Nothing that takes longer than what is known is of use.
+    /// Linear relaxation: tasks are divided arbitrarily between devices that can run them. `None` if the program is too
+    /// large, or takes too long. `most` is the incumbent's value: longer times are useless.
     pub(super) fn parts(&self, most: Micros, limits: &Limits) -> Result<Option<Bound>, Error> {
-        if most <= 0.0 || self.tasks() * self.devices > MOST_PARTS {
+        if most <= Micros::ZERO || self.tasks() * self.devices > MOST_PARTS {
             return Ok(None);
         }
         let mut program = Program::default();
-        // In parts of what is known: what takes longer is no less than that.
+        // In units of `most`.
         let slowest = program.column(0.0, 1.0, 1.0);
         let mut loads = vec![vec![(slowest, -1.0)]; self.devices];
         for task in 0..self.tasks() {
@@ -39,13 +39,13 @@ impl Fleet {
             for (device, time) in self.times(task).iter().enumerate().filter(|(_, time)| **time <= most) {
                 let part = program.column(0.0, 1.0, 0.0);
                 parts.push((part, 1.0));
-                loads[device].push((part, time / most));
+                loads[device].push((part, *time / most));
             }
             program.exactly(1.0, parts);
         }
         loads.into_iter().for_each(|load| program.at_most(0.0, load));
         let outcome = program.solve(limits, None, &mut |_| ControlFlow::Continue(()))?;
         let bound = mip::rounded(program.safe_bound(&outcome).min(1.0)) * most;
-        Ok((bound > 0.0).then(|| Bound::by(bound, "parts", Proof::SafeDual)))
+        Ok((bound > Micros::ZERO).then(|| Bound::by(bound, "parts", Proof::SafeDual)))
     }
 }

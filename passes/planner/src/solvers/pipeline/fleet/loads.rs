@@ -1,4 +1,4 @@
-//! What each device and each link of a fleet takes, kept up to date while tasks move.
+//! Loads of devices and links, maintained incrementally while tasks move.
 
 use super::Fleet;
 use crate::model::options::PipelineCost;
@@ -9,15 +9,15 @@ pub(super) struct Loads<'a> {
     fleet: &'a Fleet,
     /// Each task's device.
     pub(super) on: Vec<usize>,
-    /// For each tensor and device, how many tasks there read it.
+    /// By tensor and device: number of tasks there that read it.
     readers: Vec<u32>,
     work: Vec<Micros>,
-    /// By device; where transfers count by themselves, by pair of devices.
+    /// By device; if transfers overlap, by pair of devices.
     moving: Vec<Micros>,
-    /// By bus, where transfers on one hinder each other.
+    /// By bus, if there is contention.
     buses: Vec<Micros>,
     held: Vec<Bytes>,
-    /// Tasks where they cannot run, or apart from their company, and tensors that would need a link that is not there.
+    /// Number of violations: unsupported or separated tasks, and tensors that need a missing link.
     faults: usize,
 }
 
@@ -29,13 +29,14 @@ impl<'a> Loads<'a> {
         loads
     }
 
-    /// Everything from where tasks are alone: sums that have been changed often are rounded otherwise than fresh ones.
+    /// Recomputes everything from the tasks' devices, which removes accumulated rounding errors.
     pub(super) fn recount(&mut self) {
         let (fleet, devices) = (self.fleet, self.fleet.devices);
         let places = if fleet.cost == PipelineCost::Overlap { devices * devices } else { devices };
         self.readers = vec![0; fleet.tensors.len() * devices];
-        (self.work, self.moving, self.held) = (vec![0.0; devices], vec![0.0; places], vec![0.0; devices]);
-        self.buses = vec![0.0; fleet.buses];
+        (self.work, self.moving, self.held) =
+            (vec![Micros::ZERO; devices], vec![Micros::ZERO; places], vec![Bytes::ZERO; devices]);
+        self.buses = vec![Micros::ZERO; fleet.buses];
         self.faults = 0;
         (0..fleet.tasks()).for_each(|task| self.count(task, 1.0));
         // Each pair is counted from both sides.
@@ -66,12 +67,12 @@ impl<'a> Loads<'a> {
         self.faults += self.apart(task);
     }
 
-    /// How many tasks should share this one's device and do not.
+    /// Returns the number of tasks that should share this one's device and do not.
     fn apart(&self, task: usize) -> usize {
-        self.fleet.company[task].iter().filter(|other| self.on[**other as usize] != self.on[task]).count()
+        self.fleet.colocated[task].iter().filter(|other| self.on[**other as usize] != self.on[task]).count()
     }
 
-    /// A task, once more or once less.
+    /// Adds or removes a task's load.
     fn count(&mut self, task: usize, times: f64) {
         let on = self.on[task];
         let time = self.fleet.times(task)[on];
@@ -83,12 +84,12 @@ impl<'a> Loads<'a> {
         }
     }
 
-    /// A tensor's ways, once more or once less.
+    /// Adds or removes a tensor's transfers.
     fn carry(&mut self, index: usize, times: f64) {
         let (fleet, devices) = (self.fleet, self.fleet.devices);
         let tensor = &fleet.tensors[index];
         let home = self.on[tensor.producer as usize];
-        let mut longest: Micros = 0.0;
+        let mut longest = Micros::ZERO;
         for to in (0..devices).filter(|to| *to != home) {
             if self.readers[index * devices + to] == 0 {
                 continue;
@@ -116,22 +117,22 @@ impl<'a> Loads<'a> {
         self.faults = if times > 0.0 { self.faults + 1 } else { self.faults - 1 };
     }
 
-    /// Whether every task is where it can be.
+    /// Returns true if the placement is feasible.
     pub(super) fn holds(&self) -> bool {
         self.faults == 0 && self.held.iter().zip(&self.fleet.capacity).all(|(held, capacity)| held <= capacity)
     }
 
-    /// What the slowest takes.
+    /// Returns the largest load; infinite if the placement is infeasible.
     pub(super) fn value(&self) -> Micros {
-        if self.holds() { self.each().fold(0.0, f64::max) } else { f64::INFINITY }
+        if self.holds() { self.each().fold(Micros::ZERO, Micros::max) } else { Micros::INFINITY }
     }
 
-    /// What each device takes, and, where they count by themselves, each link and each bus.
+    /// Returns the loads of devices and, if they count separately, of links and buses.
     pub(super) fn each(&self) -> impl Iterator<Item = Micros> {
         let serial = self.fleet.cost == PipelineCost::Serial;
-        let moving = move |device: usize| if serial { self.moving[device] } else { 0.0 };
+        let moving = move |device: usize| if serial { self.moving[device] } else { Micros::ZERO };
         let links = if serial { &[] } else { self.moving.as_slice() };
-        let devices = self.work.iter().enumerate().map(move |(device, work)| work + moving(device));
+        let devices = self.work.iter().enumerate().map(move |(device, work)| *work + moving(device));
         devices.chain(links.iter().chain(&self.buses).copied())
     }
 }

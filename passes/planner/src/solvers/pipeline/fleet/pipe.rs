@@ -1,19 +1,19 @@
-//! One pipeline of a fleet: who is in which stage, and which device that is.
+//! Pipeline on different devices: the stage of each task, and the device of each stage.
 
 use super::Fleet;
 
-/// Values never go to a stage with a lower number.
+/// Stage numbers are topological: values never go to a lower one.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Pipe {
-    /// By task that is no port.
+    /// By task that is not a port.
     pub(super) stage: Vec<u32>,
-    /// By stage, and then, where no device is shared, those without one.
+    /// By stage; then, if devices are not shared, the unused devices.
     pub(super) device: Vec<usize>,
     /// By port.
     pub(super) port: Vec<usize>,
 }
 
-/// A pipeline's blocks, as plans have them.
+/// Blocks of a pipeline in the form of plans.
 pub(super) struct Blocks {
     /// By node.
     pub(super) block: Vec<usize>,
@@ -28,20 +28,20 @@ impl Pipe {
         }
     }
 
-    /// The device of each task.
+    /// Returns the device of each task.
     pub(super) fn devices(&self) -> Vec<usize> {
         (0..self.stage.len() + self.port.len()).map(|task| self.device_of(task)).collect()
     }
 
-    /// Stages that have tasks, and ports with one of them where that makes no circle, else in blocks of their own: before all
-    /// stages, or behind them.
+    /// Returns the blocks: non-empty stages, with ports added to them where that creates no cycle, else in separate
+    /// blocks before or behind all stages.
     pub(super) fn blocks(&self, fleet: &Fleet) -> Blocks {
         const BEFORE: i64 = -1;
         let behind = fleet.k as i64;
         let used: Vec<i64> = (0..behind).filter(|stage| self.stage.contains(&(*stage as u32))).collect();
         let mut place: Vec<i64> = self.stage.iter().map(|stage| i64::from(*stage)).collect();
         place.resize(fleet.tasks(), BEFORE);
-        // Those that are read first: where they are says where others can be.
+        // Sources first: their positions constrain those of sinks.
         let (sources, sinks): (Vec<usize>, Vec<usize>) =
             (fleet.working..fleet.tasks()).partition(|port| !fleet.makes[*port].is_empty());
         for port in sources {
@@ -72,21 +72,21 @@ impl Pipe {
 }
 
 impl Fleet {
-    /// The pipeline that has each task on its device; none where that takes more stages than there may be.
+    /// Returns the pipeline that runs each task on its device; `None` if that takes too many stages.
     pub(super) fn pipe_on(&self, on: &[usize]) -> Option<Pipe> {
-        let in_turn = self.turns(on).map(|device| {
+        let in_order = self.device_order(on).map(|device| {
             let stage = |on: &usize| device.iter().position(|device| device == on).unwrap_or(0) as u32;
             (on[..self.working].iter().map(stage).collect(), device)
         });
-        let (stage, device) = in_turn.or_else(|| self.shared.then(|| self.again_and_again(on)))?;
+        let (stage, device) = in_order.or_else(|| self.shared.then(|| self.greedy_stages(on)))?;
         if device.len() > self.k {
             return None;
         }
         Some(Pipe { port: on[self.working..].to_vec(), ..self.pipe(stage, device) })
     }
 
-    /// Stage after stage, the device that can do most of what is left.
-    fn again_and_again(&self, on: &[usize]) -> (Vec<u32>, Vec<usize>) {
+    /// Forms stages greedily: each on the device that can run most of the remaining tasks.
+    fn greedy_stages(&self, on: &[usize]) -> (Vec<u32>, Vec<usize>) {
         const OPEN: u32 = u32::MAX;
         let (mut stage, mut device): (Vec<u32>, Vec<usize>) = (vec![OPEN; self.working], Vec::new());
         while stage.contains(&OPEN) {
@@ -103,7 +103,7 @@ impl Fleet {
                 (count, stage)
             };
             let all = (0..self.devices).map(|device| (done_by(device), device));
-            // Tasks are in an order in which the first that is left is free.
+            // Tasks are in topological order, so the first remaining one is free.
             let Some(((_, next), on)) = all.max_by_key(|((count, _), device)| (*count, usize::MAX - device)) else {
                 break;
             };
@@ -113,20 +113,20 @@ impl Fleet {
         (stage, device)
     }
 
-    /// The devices that have tasks, each behind those that it waits for; none where they wait for each other.
-    fn turns(&self, on: &[usize]) -> Option<Vec<usize>> {
+    /// Returns the used devices in topological order; `None` if they depend on each other cyclically.
+    fn device_order(&self, on: &[usize]) -> Option<Vec<usize>> {
         let mut left: Vec<usize> = (0..self.devices).filter(|device| on[..self.working].contains(device)).collect();
-        let mut turns = Vec::new();
+        let mut order = Vec::new();
         while !left.is_empty() {
-            let waits = |device: usize, for_one: usize| {
+            let depends = |device: usize, on_one: usize| {
                 let tasks = (0..self.working).filter(|task| on[*task] == device);
-                tasks.flat_map(|task| &self.before[task]).any(|before| on[*before as usize] == for_one)
+                tasks.flat_map(|task| &self.before[task]).any(|before| on[*before as usize] == on_one)
             };
-            let is_next = |device: &usize| left.iter().all(|other| other == device || !waits(*device, *other));
+            let is_next = |device: &usize| left.iter().all(|other| other == device || !depends(*device, *other));
             let next = left.iter().copied().find(|device| is_next(device))?;
             left.retain(|device| *device != next);
-            turns.push(next);
+            order.push(next);
         }
-        Some(turns)
+        Some(order)
     }
 }

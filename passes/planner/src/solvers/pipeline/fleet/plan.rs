@@ -1,4 +1,4 @@
-//! Planning of pipelines on devices of their own.
+//! Planning of pipelines on different devices.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -20,37 +20,37 @@ use crate::solvers::chains::Allowance;
 use crate::solvers::incumbent::Incumbent;
 use crate::solvers::pipeline::{auto as alike, bounds, brief, brkga, milp};
 
-/// Moves that annealing tries when nothing is said.
+/// Default number of annealing moves.
 const MOVES: u64 = 4_000_000;
-/// Iterations of a program that looks for any pipeline.
+/// Iterations of a program that finds any pipeline.
 const START_ITERATIONS: u64 = 10_000;
-/// Of more tasks, programs take too long for a question that is asked many times.
+/// Limit on tasks for programs in feasibility checks, which are frequent.
 const FEW_TASKS: usize = 40;
-/// Sequences of devices that are tried on stages of equal ones.
+/// Sequences of devices tried for stages of equal devices.
 const SEQUENCES: usize = 100;
-/// Shares of the time that is left: for a first attempt at a proof, and then for a longer search.
+/// Shares of the remaining time for a first attempt at a proof, and then for a longer search.
 const PROOF_SHARE: f64 = 0.3;
 const SEARCH_SHARE: f64 = 0.5;
-/// The share of a search without shared devices, where they are.
+/// Share of a preliminary search without shared devices.
 const ALONE_SHARE: f64 = 0.3;
 
-/// Algorithms that find pipelines.
+/// Names of algorithms that find pipelines.
 const ANNEAL: &str = "anneal";
 const PROGRAM: &str = "milp";
 
-/// State while a pipeline is planned.
+/// State of the planner.
 struct Plans<'a> {
     fleet: Fleet,
     options: &'a Options,
     since: Instant,
     best: Incumbent<Pipe>,
     proof: Proof,
-    /// The value when a proof was last tried.
+    /// Incumbent's value at the last attempt at a proof.
     tried: Option<Micros>,
 }
 
-/// A short search, an attempt at a proof, a longer search, and what time is left for a proof or at least a bound. Where devices
-/// are shared, first the same without, which is a good start.
+/// Runs a short search, an attempt at a proof, a longer search, and a proof or at least a bound in the remaining time.
+/// With shared devices, first searches without sharing, which gives a good start.
 pub(crate) fn auto(problem: &Problem, options: &Options) -> Result<Solution, Error> {
     let mut plans = Plans::new(problem, options)?;
     if options.shared_devices {
@@ -66,23 +66,23 @@ pub(crate) fn auto(problem: &Problem, options: &Options) -> Result<Solution, Err
     Ok(plans.solution())
 }
 
-/// Annealing alone.
+/// Annealing only.
 pub(in crate::solvers::pipeline) fn annealed(problem: &Problem, options: &Options) -> Result<Solution, Error> {
     let mut plans = Plans::new(problem, options)?;
-    plans.simply()?;
+    plans.prove_simple()?;
     plans.anneal(&options.left_since(plans.since));
     Ok(plans.solution())
 }
 
-/// Orders, cut among devices.
+/// Searches orders, sliced among devices.
 pub(in crate::solvers::pipeline) fn slicegraph(problem: &Problem, options: &Options) -> Result<Solution, Error> {
     let mut plans = Plans::new(problem, options)?;
-    plans.simply()?;
+    plans.prove_simple()?;
     if plans.fleet.is_even() && plans.fleet.working > 0 {
         let model = plans.fleet.at_best();
         // Without ports, values are not those of the plan.
-        let unheard = Options { observer: options.observer.of_bounds(), ..options.clone() };
-        let sliced = brkga::search(&model, plans.best.bound().verified_value(), &unheard, None);
+        let bounds_only = Options { observer: options.observer.of_bounds(), ..options.clone() };
+        let sliced = brkga::search(&model, plans.best.bound().verified_value(), &bounds_only, None);
         plans.take_stages(&sliced.blocks(), ORDERED);
     } else if let Some(pipe) = plans.fleet.search_orders(plans.pipe(), plans.best.bound().verified_value(), options) {
         plans.take(pipe, ORDERED);
@@ -90,16 +90,16 @@ pub(in crate::solvers::pipeline) fn slicegraph(problem: &Problem, options: &Opti
     Ok(plans.solution())
 }
 
-/// The integer program, from a short search.
+/// Integer program, with the result of a short search as the warm start.
 pub(in crate::solvers::pipeline) fn exact(problem: &Problem, options: &Options) -> Result<Solution, Error> {
     let mut plans = Plans::new(problem, options)?;
-    plans.simply()?;
+    plans.prove_simple()?;
     plans.anneal(&brief(options));
     plans.exact(1.0)?;
     Ok(plans.solution())
 }
 
-/// True if some pipeline is found; of few tasks by a program, too.
+/// Returns true if some pipeline is found; for few tasks, also by a program.
 pub(in crate::solvers::pipeline) fn has_plan(problem: &Problem, options: &Options) -> bool {
     if problem.nodes.len() > FEW_TASKS {
         return Fleet::new(problem, options).is_ok_and(|fleet| fleet.start(options.seed).is_some());
@@ -108,16 +108,16 @@ pub(in crate::solvers::pipeline) fn has_plan(problem: &Problem, options: &Option
     Plans::new(problem, &options).is_ok()
 }
 
-/// Every bound by name, weakest first.
+/// Returns every bound by name, weakest first.
 pub(crate) fn all_bounds(problem: &Problem, options: &Options) -> Result<Vec<Bound>, Error> {
     let mut plans = Plans::new(problem, options)?;
     let mut all = vec![plans.best.bound().clone()];
     let parts = plans.fleet.parts(plans.best.value(), &plans.limits(1.0))?;
     all.extend(parts.clone());
     parts.into_iter().for_each(|bound| plans.best.prove(bound));
-    plans.as_if_equal();
+    plans.prove_as_equal();
     plans.anneal(&brief(options));
-    plans.evenly();
+    plans.solve_as_equal();
     plans.exact(1.0)?;
     if all.iter().all(|bound| bound.by != plans.best.bound().by) {
         all.push(plans.best.bound().clone());
@@ -125,14 +125,14 @@ pub(crate) fn all_bounds(problem: &Problem, options: &Options) -> Result<Vec<Bou
     Ok(all)
 }
 
-/// Something to start from is not part of the search: it has some iterations, however few that has.
+/// Returns limits for finding a start, which is not part of the search: a minimum number of iterations is guaranteed.
 fn starting(options: &Options, since: Instant) -> Limits {
     let limits = milp::limits(options, since, 1.0);
     Limits { iterations: limits.iterations.max(START_ITERATIONS), ..limits }
 }
 
-/// A pipeline without shared devices, where none was found with them.
-fn alone(problem: &Problem, fleet: &Fleet, options: &Options, error: Error) -> Result<Pipe, Error> {
+/// Returns a pipeline without shared devices if none was found with them.
+fn without_sharing(problem: &Problem, fleet: &Fleet, options: &Options, error: Error) -> Result<Pipe, Error> {
     if !fleet.shared || !matches!(error, Error::NotFound(_)) {
         return Err(error);
     }
@@ -148,7 +148,7 @@ impl<'a> Plans<'a> {
             Some(pipe) => (pipe, ORDERED),
             None => {
                 let any = fleet.any(&starting(options, since), &options.named(PROGRAM));
-                (any.or_else(|error| alone(problem, &fleet, options, error))?, PROGRAM)
+                (any.or_else(|error| without_sharing(problem, &fleet, options, error))?, PROGRAM)
             }
         };
         let (proof, mut best) = (Proof::new(&fleet), Incumbent::new(fleet.simple()));
@@ -159,11 +159,11 @@ impl<'a> Plans<'a> {
         Ok(Self { fleet, options, since, best, proof, tried: None })
     }
 
-    /// Improves the plan and the bound. A proof that the solver fails at is reported and leaves both as they are.
+    /// Improves the plan and the bound. A failure of the solver is reported and leaves both unchanged.
     fn search(&mut self) {
         let observer = self.options.observer.of(PROGRAM);
-        observer.unless_failed(self.simply());
-        self.evenly();
+        observer.unless_failed(self.prove_simple());
+        self.solve_as_equal();
         self.anneal(&brief(self.options));
         observer.unless_failed(self.exact(PROOF_SHARE));
         self.anneal(&self.worth().share_since(self.since, SEARCH_SHARE));
@@ -174,7 +174,7 @@ impl<'a> Plans<'a> {
         self.best.solution().expect("a search starts from a pipeline")
     }
 
-    /// The same pipeline with other rules for stages.
+    /// Converts the pipeline to the stages of another fleet.
     fn translated(&self, fleet: &Fleet) -> Option<Pipe> {
         let mut on: BTreeMap<usize, usize> = BTreeMap::new();
         for (nodes, device) in self.fleet.nodes.iter().zip(self.pipe().devices()) {
@@ -184,7 +184,7 @@ impl<'a> Plans<'a> {
         fleet.pipe_on(&devices)
     }
 
-    /// True if it is verified that nothing is better. A solver's word ends no search.
+    /// Returns true if a verified bound proves optimality. Unverified bounds of a solver do not end a search.
     fn is_closed(&self) -> bool {
         milp::closes(self.best.bound().verified_value(), self.best.value())
     }
@@ -193,22 +193,22 @@ impl<'a> Plans<'a> {
         milp::limits(&self.worth(), self.since, share)
     }
 
-    /// The options with an effort that is worth what can still be gained.
+    /// Returns the options with an effort that depends on the gap.
     fn worth(&self) -> Options {
         self.options.for_gap(self.best.value(), self.best.bound().value)
     }
 
-    /// Work alone, dealt out in parts; and what holds for equal devices, if each were the best.
-    fn simply(&mut self) -> Result<(), Error> {
+    /// Proves the linear bound on work, and the bound for equal devices, each as fast as the best.
+    fn prove_simple(&mut self) -> Result<(), Error> {
         if !self.is_closed() {
             let parts = self.fleet.parts(self.best.value(), &self.limits(PROOF_SHARE))?;
             parts.into_iter().for_each(|bound| self.best.prove(bound));
         }
-        self.as_if_equal();
+        self.prove_as_equal();
         Ok(())
     }
 
-    fn as_if_equal(&mut self) {
+    fn prove_as_equal(&mut self) {
         if !self.is_closed() && !self.fleet.shared && self.fleet.working > 0 {
             self.best.prove(bounds::best(&self.fleet.at_best(), &self.options.left_since(self.since)));
         }
@@ -230,23 +230,24 @@ impl<'a> Plans<'a> {
         }
     }
 
-    /// Devices that only differ by ports: what is known of equal ones is a start, and without ports nothing is worse.
-    fn evenly(&mut self) {
+    /// If devices differ only by ports: a solution for equal devices is a start, and its bound is valid, since ports
+    /// only add cost.
+    fn solve_as_equal(&mut self) {
         if self.is_closed() || !self.fleet.is_even() || self.fleet.working < 2 {
             return;
         }
         let model = self.fleet.at_best();
-        // Without ports, bounds hold and values are not those of the plan.
-        let unheard = Options {
+        // Without ports, bounds are valid but values are not those of the plan.
+        let bounds_only = Options {
             observer: self.options.observer.of_bounds(),
             ..self.worth().share_since(self.since, PROOF_SHARE)
         };
-        let known = alike::solve(&model, &unheard, Instant::now());
-        self.take_stages(known.blocks(), known.best.by());
-        self.best.prove(known.best.bound().clone());
+        let equal = alike::solve(&model, &bounds_only, Instant::now());
+        self.take_stages(equal.blocks(), equal.best.by());
+        self.best.prove(equal.best.bound().clone());
     }
 
-    /// Blocks of equal devices as stages, with the devices in every sequence that makes a difference.
+    /// Takes blocks of equal devices as stages, with devices in every distinct sequence.
     fn take_stages(&mut self, blocks: &[u32], by: &'static str) {
         let mut random = Random::new(self.options.seed);
         for sequence in self.fleet.sequences(SEQUENCES, &mut random) {
@@ -256,9 +257,9 @@ impl<'a> Plans<'a> {
 
     fn exact(&mut self, share: f64) -> Result<(), Error> {
         let (limits, fleet) = (self.limits(share), &self.fleet);
-        // With as many iterations as before, only something better to begin with makes a difference.
+        // With the same number of iterations, a repetition helps only with a better incumbent.
         let again = self.tried == Some(self.best.value()) && limits.seconds.is_none();
-        if self.is_closed() || self.best.value() <= 0.0 || !fleet.is_provable(self.worth().effort) || again {
+        if self.is_closed() || self.best.value() <= Micros::ZERO || !fleet.is_provable(self.worth().effort) || again {
             return Ok(());
         }
         let observer = self.options.observer.of(PROGRAM);

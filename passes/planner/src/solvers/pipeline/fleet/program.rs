@@ -1,9 +1,9 @@
-//! The integer program of pipelines on devices of their own.
+//! Integer program of pipelines on different devices.
 //!
-//! `x[v][d]` says that task v is on device d. Where no device is shared, devices have an order which every value follows. In a
-//! sequence of devices, as in MTPP's program, no value goes from one of the last to one of the first, whichever are called so.
-//! Each sequence that makes a difference is a program of its own; where these are too many, the order of devices that are no
-//! equals is chosen too, `before[d][e]`.
+//! `x[v][d]` is one if task v is on device d. Without shared devices, devices have an order that all values follow. In
+//! a given sequence of devices, as in MTPP's program, no value goes from a suffix of the sequence to the complementary
+//! prefix. Each distinct sequence is a separate program; if there are too many, the order of devices that are not equal
+//! is a decision, too: `before[d][e]`.
 
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -13,43 +13,44 @@ use crate::mip::{self, Column, Event, Limits, Program};
 use crate::model::error::Error;
 use crate::model::observer::Observer;
 use crate::model::options::PipelineCost;
-use crate::model::units::Micros;
+use crate::model::units::{Bytes, Micros};
 use crate::solvers::pipeline::milp::SLACK;
 
-/// Programs of more rows than this are not worth the time it takes to write them down.
+/// Limit on the number of rows.
 const MOST_ROWS: usize = 150_000;
-/// Programs of so few rows are built and relaxed in a fraction of a second.
+/// Programs with fewer rows are built and relaxed in a fraction of a second.
 const FEW_ROWS: usize = 8_000;
 
-/// In parts of the best value, what cannot be part of anything better; solvers want no larger numbers.
+/// Cap of coefficients, in units of the incumbent's value: larger ones exceed every useful cost and harm numerics.
 const TOO_LONG: f64 = 2.0;
 
-/// What a program has found: a better pipeline, if there was one, and what none is better than.
+/// Result of a program: a better pipeline, if there is one, and lower bounds.
 pub(super) struct Found {
     pub(super) better: Option<(Micros, Pipe)>,
-    /// By the solver's word.
+    /// Bound by the solver, not verified.
     pub(super) claimed: Micros,
     pub(super) verified: Micros,
-    /// True if it is verified that nothing is better than the value that was given.
+    /// True if it is verified that nothing is better than the given value.
     pub(super) is_none: bool,
 }
 
 impl Found {
-    /// Of what is better; infinite where there is nothing.
+    /// Returns the value of the better pipeline; infinite if there is none.
     pub(super) fn value(&self) -> Micros {
-        self.better.as_ref().map_or(f64::INFINITY, |(value, _)| *value)
+        self.better.as_ref().map_or(Micros::INFINITY, |(value, _)| *value)
     }
 }
 
 impl Fleet {
-    /// Returns whether the integer program is small enough to be tried, with a share of the effort.
+    /// Returns true if the integer program is small enough, given a share of the effort.
     pub(super) fn is_provable(&self, share: f64) -> bool {
         let edges: usize = self.tensors.iter().map(|tensor| tensor.readers.len()).sum();
         let most = ((MOST_ROWS as f64 * share) as usize).max(FEW_ROWS);
         self.devices > 1 && edges * self.devices * (self.devices + 2) <= most
     }
 
-    /// Looks for what is better than a value, with devices in one sequence, or in any. What is proven is no more than that.
+    /// Searches for pipelines better than a value, with devices in one sequence, or in any. Bounds are capped at the
+    /// value.
     pub(super) fn in_turn(
         &self,
         sequence: Option<&[usize]>,
@@ -80,14 +81,14 @@ impl Fleet {
         })?;
         outcome.values.iter().for_each(|values| see(values));
         let is_none = outcome.verified == f64::INFINITY;
-        // Plans that are no solution cost more than the program allows.
-        let claimed = ((outcome.bound - SLACK) * value).clamp(0.0, most);
+        // Plans that are not solutions cost more than `most`.
+        let claimed = ((outcome.bound - SLACK) * value).clamp(Micros::ZERO, most);
         let verified = mip::rounded(outcome.verified.clamp(0.0, most / value)) * value;
         Ok(Found { better, claimed, verified, is_none })
     }
 }
 
-/// The program, and what its columns mean.
+/// The program and its variables.
 struct Formulation<'a> {
     fleet: &'a Fleet,
     program: Program,
@@ -98,7 +99,7 @@ struct Formulation<'a> {
 }
 
 impl<'a> Formulation<'a> {
-    /// The bottleneck is counted in parts of `scale`, and is between two values.
+    /// Builds the program. The bottleneck is in units of `scale`, between `least` and `most`.
     fn new(fleet: &'a Fleet, sequence: Option<&[usize]>, scale: Micros, least: Micros, most: Micros) -> Self {
         let mut program = Program::default();
         let bottleneck = program.column(least / scale, most / scale, 1.0);
@@ -126,11 +127,11 @@ impl<'a> Formulation<'a> {
         }
         made.buses();
         made.memory();
-        made.company();
+        made.colocated();
         made
     }
 
-    /// Each task's device in a solution.
+    /// Returns each task's device in a solution.
     fn devices(&self, values: &[f64]) -> Vec<usize> {
         let most = |row: &Vec<Column>| {
             let shares = row.iter().map(|column| column.of(values)).enumerate();
@@ -139,7 +140,7 @@ impl<'a> Formulation<'a> {
         self.places.iter().map(most).collect()
     }
 
-    /// No value goes back in a row of devices.
+    /// Adds rows so that no value goes backwards in a sequence of devices.
     fn follow(&mut self, rows: &[Vec<usize>]) {
         for task in 0..self.fleet.working {
             for &before in &self.fleet.before[task] {
@@ -153,8 +154,8 @@ impl<'a> Formulation<'a> {
         }
     }
 
-    /// Values follow an order of devices, in which equals have their numbers' order; and no more have tasks than there are
-    /// stages.
+    /// Adds a linear order of devices that values follow, in which equal devices are ordered by index; and limits the
+    /// used devices to the number of stages.
     fn take_turns(&mut self) {
         let (fleet, devices) = (self.fleet, self.fleet.devices);
         let equals = fleet.equals();
@@ -167,7 +168,7 @@ impl<'a> Formulation<'a> {
             for (one, other) in (0..devices).flat_map(|one| (0..devices).map(move |other| (one, other))) {
                 if equals[one] != equals[other] {
                     let (is_before, when) = order[one * devices + other];
-                    // One before the other, or the other way round with the opposite value.
+                    // One direction, or the other with the complementary value.
                     let (sign, most) = if when { (-1.0, 1.0) } else { (1.0, 2.0) };
                     let (from, to) = (self.places[before][one], self.places[task][other]);
                     self.program.at_most(most, [(from, 1.0), (to, 1.0), (is_before, sign)]);
@@ -185,7 +186,7 @@ impl<'a> Formulation<'a> {
         }
     }
 
-    /// For each pair of devices a column, and whether it is one or zero that says that the first is before the second.
+    /// Returns for each pair of devices a binary, and the value of it for which the first precedes the second.
     fn order(&mut self, equals: &[usize]) -> Vec<(Column, bool)> {
         let devices = self.fleet.devices;
         let always = self.program.column(1.0, 1.0, 0.0);
@@ -197,7 +198,7 @@ impl<'a> Formulation<'a> {
                 order[other * devices + one] = (column, false);
             }
         }
-        // No circle of three, which is enough for none at all.
+        // Transitivity: excluding cycles of three excludes all cycles.
         for one in 0..devices {
             for other in (0..devices).filter(|other| *other != one) {
                 for third in (0..devices).filter(|third| *third > one && *third != other && other > one) {
@@ -214,7 +215,7 @@ impl<'a> Formulation<'a> {
         order
     }
 
-    /// A device works, gets tensors, and hands tensors on.
+    /// Serial cost: a device computes, receives and sends in sequence.
     fn serial(&mut self) {
         let fleet = self.fleet;
         for device in 0..fleet.devices {
@@ -246,7 +247,7 @@ impl<'a> Formulation<'a> {
         }
     }
 
-    /// Devices work, and links carry.
+    /// Overlapping cost: devices compute while links transfer.
     fn overlap(&mut self) {
         let fleet = self.fleet;
         for device in 0..fleet.devices {
@@ -259,7 +260,7 @@ impl<'a> Formulation<'a> {
         }
     }
 
-    /// What goes over one bus adds up.
+    /// Transfers on one bus add up.
     fn buses(&mut self) {
         let (fleet, devices) = (self.fleet, self.fleet.devices);
         for bus in 0..fleet.buses {
@@ -269,7 +270,7 @@ impl<'a> Formulation<'a> {
         }
     }
 
-    /// What goes from a device to another.
+    /// Returns the load of transfers from one device to another.
     fn carried(&mut self, from: usize, to: usize) -> Vec<(Column, f64)> {
         let fleet = self.fleet;
         let mut load = Vec::new();
@@ -299,8 +300,8 @@ impl<'a> Formulation<'a> {
         self.program.at_most(0.0, load);
     }
 
-    fn company(&mut self) {
-        for (task, others) in self.fleet.company.iter().enumerate() {
+    fn colocated(&mut self) {
+        for (task, others) in self.fleet.colocated.iter().enumerate() {
             for other in others.iter().map(|other| *other as usize).filter(|other| *other > task) {
                 for device in 0..self.fleet.devices {
                     self.program.exactly(0.0, [(self.places[task][device], 1.0), (self.places[other][device], -1.0)]);
@@ -312,15 +313,16 @@ impl<'a> Formulation<'a> {
     fn memory(&mut self) {
         let fleet = self.fleet;
         for (device, capacity) in fleet.capacity.iter().enumerate().filter(|(_, capacity)| capacity.is_finite()) {
-            let unit = capacity.max(1.0);
+            let unit = capacity.max(Bytes(1.0));
             let held = (0..fleet.tasks()).map(|task| (self.places[task][device], fleet.held[task] / unit));
-            self.program.at_most(capacity / unit, held);
+            self.program.at_most(*capacity / unit, held);
         }
     }
 }
 
 impl Program {
-    /// A column is at least what it takes from elsewhere, if the other end is here; where there is no way, it cannot be so.
+    /// `column` is at least the transfer time from the device of the other end, if this end is `here`; pairs without a
+    /// link are excluded.
     fn crosses(
         &mut self,
         column: Column,

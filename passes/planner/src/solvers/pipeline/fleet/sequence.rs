@@ -1,17 +1,17 @@
-//! In which order devices can have the stages.
+//! Sequences of devices for the stages.
 
 use super::Fleet;
 use crate::random::Random;
 
 impl Fleet {
-    /// For each device the first that is its equal: with the two exchanged, nothing is different.
+    /// Returns for each device the first one that is interchangeable with it.
     pub(super) fn equals(&self) -> Vec<usize> {
         let first_like = |device: usize| (0..device).find(|other| self.are_equal(*other, device)).unwrap_or(device);
         (0..self.devices).map(first_like).collect()
     }
 
     fn are_equal(&self, one: usize, other: usize) -> bool {
-        // Which bus is whose is not compared: with contention each device counts as one of its own.
+        // Buses are not compared: with contention no two devices are considered equal.
         if self.buses > 0 {
             return false;
         }
@@ -30,13 +30,14 @@ impl Fleet {
             && (0..self.tasks()).all(|task| self.times(task)[one] == self.times(task)[other])
     }
 
-    /// A device for each stage, none twice, in all ways that make a difference; none where these are too many.
+    /// Returns all distinct sequences of devices without repetition, up to interchangeable devices; `None` if there are
+    /// more than `most`.
     pub(super) fn all_sequences(&self, most: usize) -> Option<Vec<Vec<usize>>> {
         let equals = self.equals();
         let mut all: Vec<Vec<usize>> = vec![Vec::new()];
         for _ in 0..self.k.min(self.devices) {
             let longer = |row: &Vec<usize>| -> Vec<Vec<usize>> {
-                // Of equals the first that is free.
+                // Of interchangeable devices the first that is free.
                 let is_free = |device: &usize| !row.contains(device);
                 let is_next = |device: &usize| {
                     is_free(device) && (0..*device).filter(is_free).all(|other| equals[other] != equals[*device])
@@ -51,7 +52,7 @@ impl Fleet {
         Some(all)
     }
 
-    /// The same; where these are too many, some of them.
+    /// Returns all distinct sequences; if there are more than `most`, random ones.
     pub(super) fn sequences(&self, most: usize, random: &mut Random) -> Vec<Vec<usize>> {
         self.all_sequences(most).unwrap_or_else(|| {
             let mut devices: Vec<usize> = (0..self.devices).collect();

@@ -1,21 +1,21 @@
-//! The best way to cut an order among devices that take their turns in a given sequence.
+//! Slicing of an order among devices in a given sequence.
 //!
-//! Where devices and links differ, what a stage costs depends on where its tensors go to, which is not known while the order is
-//! cut: each device counts as if the others were reached over its best link, and ports as if they were alone. So the result is
-//! a start, and what it really takes is counted afterwards.
+//! If devices and links differ, the cost of a stage depends on the destinations of its tensors, which are unknown
+//! during slicing: each device is evaluated as if the others were reached over its best link, and ports as if they were
+//! alone. So the result is a start, whose exact cost is evaluated afterwards.
 
 use super::Fleet;
 use crate::model::units::{Bytes, Micros};
 use crate::solvers::pipeline::line::Line;
 use crate::solvers::pipeline::model::Model;
 
-/// Steps that cutting an order may take: of more tasks, not every place is tried as an end.
+/// Limit on steps: with more tasks, not every position is tried as an end.
 const MOST_STEPS: usize = 60_000_000;
 
-/// Room for cutting orders of one fleet.
+/// Buffers for slicing orders of one fleet.
 pub(super) struct Slicer<'a> {
     fleet: &'a Fleet,
-    /// The fleet as each device sees it, and an order so.
+    /// Model in which all devices equal a given one, and an order laid out in it; by device.
     models: Vec<Model>,
     lines: Vec<Line>,
     held: Vec<Bytes>,
@@ -30,20 +30,20 @@ impl<'a> Slicer<'a> {
         Self { fleet, models, lines: vec![Line::default(); fleet.devices], held: Vec::new(), stride }
     }
 
-    /// Takes an order of all tasks but ports.
+    /// Sets the order of all tasks except ports.
     pub(super) fn lay(&mut self, order: &[u32]) {
         self.lines.iter_mut().zip(&self.models).for_each(|(line, model)| line.lay(model, order));
         self.held = order.iter().map(|task| self.fleet.held[*task as usize]).collect();
     }
 
-    /// Where each device's stage ends, if none has to take as long as that. Stages may be empty.
+    /// Returns the ends of stages with all costs below `most`, if possible. Stages may be empty.
     pub(super) fn slice(&self, sequence: &[usize], most: Micros) -> Option<Vec<usize>> {
         let tasks = self.held.len();
-        let mut best = vec![f64::INFINITY; tasks + 1];
-        best[0] = 0.0;
+        let mut best = vec![Micros::INFINITY; tasks + 1];
+        best[0] = Micros::ZERO;
         let mut begins: Vec<Vec<usize>> = Vec::with_capacity(sequence.len());
         for &device in sequence {
-            // Nothing is a stage too.
+            // A stage may be empty.
             let (mut next, mut begin) = (best.clone(), (0..=tasks).collect::<Vec<usize>>());
             for from in (0..tasks).step_by(self.stride).filter(|from| best[*from] < most) {
                 self.extend(device, from, best[from], most, &mut next, &mut begin);
@@ -62,7 +62,7 @@ impl<'a> Slicer<'a> {
         Some(ends)
     }
 
-    /// Every stage of a device that begins here.
+    /// Evaluates every stage of a device that begins here.
     fn extend(
         &self,
         device: usize,
@@ -73,17 +73,17 @@ impl<'a> Slicer<'a> {
         begin: &mut [usize],
     ) {
         let (model, line) = (&self.models[device], &self.lines[device]);
-        let mut stretch = line.stretch(from);
-        let mut held = 0.0;
+        let mut block = line.block(from);
+        let mut held = Bytes::ZERO;
         for to in from + 1..=line.len() {
-            stretch.grow();
+            block.grow();
             held += self.held[to - 1];
-            let growing = model.block_cost(stretch.work, 0.0, stretch.entering);
-            // Where it cannot run at all, its time is infinite.
+            let growing = model.block_cost(block.work, Micros::ZERO, block.entering);
+            // Unsupported tasks have infinite time.
             if growing >= most || held > self.fleet.capacity[device] {
                 break;
             }
-            let cost = model.block_cost(stretch.work, 0.0, stretch.entering + stretch.leaving).max(before);
+            let cost = model.block_cost(block.work, Micros::ZERO, block.entering + block.leaving).max(before);
             if cost < next[to] && (to.is_multiple_of(self.stride) || to == line.len()) {
                 next[to] = cost;
                 begin[to] = from;
@@ -93,12 +93,12 @@ impl<'a> Slicer<'a> {
 }
 
 impl Fleet {
-    /// As if all devices were like this one.
+    /// Returns the model in which all devices equal this one.
     fn as_seen_by(&self, device: usize) -> Model {
         let way = |bytes: Bytes| {
             let times = self.ways(device).map(|(from, to)| self.move_time(bytes, from, to));
-            let best = times.filter(|time| time.is_finite()).fold(f64::INFINITY, f64::min);
-            if best.is_finite() { best } else { 0.0 }
+            let best = times.filter(|time| time.is_finite()).fold(Micros::INFINITY, Micros::min);
+            if best.is_finite() { best } else { Micros::ZERO }
         };
         let work = |task: usize| {
             let tensors =
@@ -108,18 +108,18 @@ impl Fleet {
         self.on_equals(work, way)
     }
 
-    /// What it takes to bring a port's tensor to a device, or to take one there.
+    /// Returns the time to move a port's tensor to or from a device.
     fn port_time(&self, tensor: &super::Tensor, task: usize, device: usize) -> Micros {
         let place = |port: usize| self.times(port).iter().position(|time| time.is_finite()).unwrap_or(device);
         let is_there = |port: usize| self.times(port)[device].is_finite();
         let way = |from: usize, to: usize| Some(self.move_time(tensor.bytes, from, to)).filter(|time| time.is_finite());
         let (maker, ports) = (tensor.producer as usize, tensor.readers.iter().map(|reader| *reader as usize));
         if self.is_port(maker) {
-            // It comes once, with its first reader.
+            // Charged once, to its first reader.
             let comes = tensor.readers.first() == Some(&(task as u32)) && !is_there(maker);
-            return if comes { way(place(maker), device).unwrap_or(0.0) } else { 0.0 };
+            return if comes { way(place(maker), device).unwrap_or_default() } else { Micros::ZERO };
         }
         let goes = ports.filter(|reader| maker == task && self.is_port(*reader) && !is_there(*reader));
-        goes.map(|port| way(device, place(port)).unwrap_or(0.0)).fold(0.0, f64::max)
+        goes.map(|port| way(device, place(port)).unwrap_or_default()).fold(Micros::ZERO, Micros::max)
     }
 }

@@ -1,4 +1,4 @@
-//! Pipelines to start from.
+//! Start solutions.
 
 use super::proof::Proof;
 use super::slice::Slicer;
@@ -7,23 +7,23 @@ use crate::mip::Limits;
 use crate::model::error::{Error, Finding};
 use crate::model::options::Options;
 use crate::model::plan::Bound;
-use crate::model::units::Micros;
+use crate::model::units::{Bytes, Micros};
 use crate::random::Random;
 use crate::solvers::incumbent::Incumbent;
 use crate::solvers::pipeline::order::{by_keys, random_keys};
 use crate::solvers::pipeline::slice::blocks;
 
-/// Sequences of devices that are tried, at most; steps that all of them together may take.
+/// Maximum number of sequences of devices, and of steps for all of them.
 const SEQUENCES: usize = 120;
 const STEPS: usize = 40_000_000;
-/// Orders that are tried on the best sequence.
+/// Number of orders tried with the best sequence.
 const ORDERS: usize = 20;
-/// Algorithm that finds pipelines from orders.
+/// Name of the algorithm that slices orders.
 pub(super) const ORDERED: &str = "slicegraph";
 
 impl Fleet {
-    /// The best of all on one device, and of orders cut among devices in sequence; none where links or memory stand in the way
-    /// of all of them.
+    /// Returns the best of everything on one device and of orders sliced among devices; `None` if links or memory
+    /// exclude all of them.
     pub(super) fn start(&self, seed: u64) -> Option<Pipe> {
         let mut best = Incumbent::new(Bound::none());
         for device in 0..self.devices {
@@ -41,7 +41,7 @@ impl Fleet {
                 good = Some(sequence);
             }
         }
-        // Equal devices only make a difference by their numbers.
+        // Without a sliced pipeline, devices are taken by index.
         let sequence = good.unwrap_or_else(|| (0..self.k.min(self.devices)).collect());
         let model = self.at_best();
         for _ in 0..ORDERS.min(STEPS / steps.max(1)) {
@@ -56,12 +56,12 @@ impl Fleet {
         best.into_parts().0
     }
 
-    /// Takes a pipeline if it is better than the best so far; returns true if so.
+    /// Updates the incumbent; returns true if the pipeline is better.
     pub(super) fn offer(&self, pipe: Pipe, best: &mut Incumbent<Pipe>) -> bool {
         best.take(self.value(&pipe), pipe, ORDERED)
     }
 
-    /// Some pipeline, by the integer program, or that there is none.
+    /// Returns some pipeline found by the integer program, or an error, which is a proof if the program is infeasible.
     pub(super) fn any(&self, limits: &Limits, options: &Options) -> Result<Pipe, Error> {
         let way = "tasks that only some devices run, links or memory stand in the way";
         let advice = if self.shared { "a higher --k" } else { "--allow-shared-devices and a higher --k" };
@@ -69,14 +69,14 @@ impl Fleet {
         if !self.is_provable(1.0) {
             return Err(none());
         }
-        // All that can be done, everywhere.
+        // Upper bound: everything on every device and link.
         let finite = |times: &mut dyn Iterator<Item = Micros>| times.filter(|time| time.is_finite()).sum::<Micros>();
         let ways = |tensor: &super::Tensor| {
             let all = (0..self.devices).flat_map(|device| self.ways(device));
             finite(&mut all.map(|(from, to)| self.move_time(tensor.bytes, from, to)))
         };
-        let most = finite(&mut self.time.iter().copied()) + self.tensors.iter().map(ways).sum::<Micros>() + 1.0;
-        let found = Proof::new(self).go_on(self, most, 0.0, limits, &options.observer)?;
+        let most = finite(&mut self.time.iter().copied()) + self.tensors.iter().map(ways).sum::<Micros>() + Micros(1.0);
+        let found = Proof::new(self).go_on(self, most, Micros::ZERO, limits, &options.observer)?;
         match found.better {
             Some((_, pipe)) => Ok(pipe),
             None if found.is_none => {
@@ -87,7 +87,8 @@ impl Fleet {
         }
     }
 
-    /// Cuts an order among devices, if none has to take as long as that; returns true if it is better than the best so far.
+    /// Slices an order among devices with all costs below `most`; returns true if the result is better than the
+    /// incumbent.
     pub(super) fn cut(
         &self,
         slicer: &Slicer<'_>,
@@ -100,7 +101,8 @@ impl Fleet {
         self.offer(self.pipe(blocks(order, &ends), sequence.to_vec()), best)
     }
 
-    /// A pipeline of which the first stages are on these devices; the others have any, and ports are near.
+    /// Builds a pipeline whose first stages are on the given devices; further stages get the remaining devices, and
+    /// ports are placed next to a neighbor.
     pub(super) fn pipe(&self, stage: Vec<u32>, mut device: Vec<usize>) -> Pipe {
         if self.shared {
             device.extend((device.len()..self.k).map(|stage| stage % self.devices));
@@ -114,17 +116,17 @@ impl Fleet {
             let made = self.makes[port].iter().flat_map(|tensor| &self.tensors[*tensor as usize].readers);
             let read = self.reads[port].iter().map(|tensor| &self.tensors[*tensor as usize].producer);
             let near = made.chain(read).find(|task| !self.is_port(**task as usize));
-            let company = self.company[port].iter().find(|other| (**other as usize) < port);
-            let place = company.or(near).map(|task| pipe.device_of(*task as usize)).filter(runs);
+            let colocated = self.colocated[port].iter().find(|other| (**other as usize) < port);
+            let place = colocated.or(near).map(|task| pipe.device_of(*task as usize)).filter(runs);
             pipe.port.push(place.or_else(|| (0..self.devices).find(runs)).unwrap_or(0));
         }
         pipe
     }
 
-    /// Tasks in order, each in the first stage that can take it; a new one where none can.
+    /// First fit: places each task in the first stage that can run it; opens a new stage if none can.
     fn as_needed(&self) -> Option<Pipe> {
         let (mut stage, mut device): (Vec<u32>, Vec<usize>) = (Vec::new(), Vec::new());
-        let mut held = vec![0.0; self.devices];
+        let mut held = vec![Bytes::ZERO; self.devices];
         for task in 0..self.working {
             let low = self.before[task].iter().map(|before| stage[*before as usize]).max().unwrap_or(0) as usize;
             let time = |on: usize| self.times(task)[on];

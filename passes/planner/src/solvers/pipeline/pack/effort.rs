@@ -3,7 +3,7 @@
 use crate::model::budget::Budget;
 use crate::solvers::incumbent::SharedIncumbent;
 
-/// Search nodes and time, as long as others have not ended the search.
+/// Budget of search nodes and time, which also ends when the shared incumbent is optimal.
 #[derive(Clone, Debug)]
 pub(in crate::solvers::pipeline) struct Effort {
     pub(in crate::solvers::pipeline) budget: Budget,

@@ -1,6 +1,6 @@
-//! Sets of tasks as bits.
+//! Bit sets of tasks.
 
-/// For each task all that it reaches, as bits; an order in which what is next comes first.
+/// Returns for each task the set of tasks that it reaches; `order` visits successors first.
 pub(super) fn reached(next: &[Vec<u32>], order: impl Iterator<Item = usize>) -> Vec<Vec<u64>> {
     let words = next.len().div_ceil(64);
     let mut sets = vec![vec![0_u64; words]; next.len()];
@@ -15,7 +15,7 @@ pub(super) fn reached(next: &[Vec<u32>], order: impl Iterator<Item = usize>) -> 
     sets
 }
 
-/// Every bit of a word of a set.
+/// Calls `of` for every set bit of a word.
 pub(super) fn each(mut bits: u64, word: usize, mut of: impl FnMut(usize)) {
     while bits != 0 {
         of(word * 64 + bits.trailing_zeros() as usize);

@@ -1,30 +1,31 @@
-//! Changes of a cut: which device takes which units of a task's queue.
+//! Changes of a cut: the assignment of a task's units to devices.
 
 use super::model::Model;
 use super::window::Window;
 use crate::random::Random;
 use crate::solvers::search::schedule::Schedule;
 
-/// So many cuts are all weighed.
+/// Up to this number, all cuts are evaluated.
 const ALL: usize = 256;
-/// Where there are more, so many random changes are.
+/// Number of random changes that are evaluated otherwise.
 const SOME: usize = 12;
 
-/// Cuts to choose from, made of parts that several of them share.
+/// Candidate cuts, composed of parts that several of them share.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Menu {
-    /// A device, and the units that it takes; maybe none.
+pub(super) struct Candidates {
+    /// A device and the units that it runs, possibly none.
     pub(super) parts: Vec<(usize, u64)>,
-    /// For each cut and device, which part it is.
-    pub(super) cuts: Vec<u16>,
+    /// By cut and device: index of the part.
+    pub(super) cuts: Vec<u32>,
 }
 
-impl Menu {
-    /// Every cut of so many units; none where there are too many.
+impl Candidates {
+    /// Returns all cuts; `None` if there are too many.
     pub(super) fn full(devices: usize, units: u32) -> Option<Self> {
         let count =
             (0..units).try_fold(1_usize, |count, _| count.checked_mul(devices).filter(|count| *count <= ALL))?;
-        let masks = 1_u64 << units;
+        // One device has a single cut, but a part for each subset of the units.
+        let masks = 1_u64.checked_shl(units).filter(|masks| *masks <= ALL as u64)?;
         let parts = (0..devices).flat_map(|device| (0..masks).map(move |mask| (device, mask))).collect();
         let mut cuts = Vec::with_capacity(count * devices);
         for number in 0..count {
@@ -34,7 +35,7 @@ impl Menu {
                 masks_of[left % devices] |= 1 << unit;
                 left /= devices;
             }
-            cuts.extend(masks_of.iter().enumerate().map(|(device, mask)| (device as u64 * masks + mask) as u16));
+            cuts.extend(masks_of.iter().enumerate().map(|(device, mask)| (device as u64 * masks + mask) as u32));
         }
         Some(Self { parts, cuts })
     }
@@ -46,15 +47,21 @@ impl Menu {
 
     pub(super) fn add(&mut self, cut: &[u64]) {
         for (device, part) in cut.iter().enumerate() {
-            self.cuts.push(self.parts.len() as u16);
+            self.cuts.push(self.parts.len() as u32);
             self.parts.push((device, *part));
         }
     }
 }
 
-/// Puts on the menu what might suit a task: everything on one device, the cuts of its neighbours, and random changes of
-/// those and of its own.
-pub(super) fn suggest(menu: &mut Menu, window: &Window, schedule: &Schedule<Model>, local: usize, random: &mut Random) {
+/// Adds candidates for a task: everything on one device, the cuts of its neighbors, and random changes of those and of
+/// its own.
+pub(super) fn suggest(
+    candidates: &mut Candidates,
+    window: &Window,
+    schedule: &Schedule<Model>,
+    local: usize,
+    random: &mut Random,
+) {
     let devices = window.devices;
     let own = window.cut(local);
     let mut cuts: Vec<u64> = own.to_vec();
@@ -68,20 +75,20 @@ pub(super) fn suggest(menu: &mut Menu, window: &Window, schedule: &Schedule<Mode
     for device in 0..devices {
         let mut fresh = own.to_vec();
         gather(&mut fresh, device);
-        menu.add(&fresh);
+        candidates.add(&fresh);
     }
     for cut in cuts.chunks(devices).skip(1) {
-        menu.add(cut);
+        candidates.add(cut);
     }
     for _ in 0..SOME {
         let from = random.below(cuts.len() / devices);
         let mut fresh = cuts[from * devices..][..devices].to_vec();
         mutate(&mut fresh, random);
-        menu.add(&fresh);
+        candidates.add(&fresh);
     }
 }
 
-/// Gives everything to one device.
+/// Assigns everything to one device.
 pub(super) fn gather(cut: &mut [u64], device: usize) {
     let all = cut.iter().fold(0, |all, part| all | part);
     cut.fill(0);
@@ -105,7 +112,7 @@ pub fn mutate(cut: &mut [u64], random: &mut Random) {
     }
 }
 
-/// Some of one device's units go to another; so many that either all or a random number do.
+/// Moves units from one device to another: all, or a random number.
 fn shift(cut: &mut [u64], from: usize, to: usize, random: &mut Random) {
     let count = cut[from].count_ones();
     if from == to || count == 0 {
@@ -119,7 +126,7 @@ fn shift(cut: &mut [u64], from: usize, to: usize, random: &mut Random) {
     }
 }
 
-/// One of the units of a part; none of an empty one.
+/// Returns a random unit of a part; zero if it is empty.
 fn any_unit(part: u64, random: &mut Random) -> u64 {
     let count = part.count_ones();
     if count == 0 {
@@ -135,6 +142,15 @@ fn any_unit(part: u64, random: &mut Random) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The number of parts is limited, too: one device with 64 units has one cut, but 2^64 parts.
+    #[test]
+    fn few_cuts_may_have_too_many_parts() {
+        for (devices, units, count) in [(1, 8, Some(1)), (1, 9, None), (1, 64, None), (2, 8, Some(256)), (2, 9, None)] {
+            let full = Candidates::full(devices, units);
+            assert_eq!(full.map(|full| full.cuts.len() / devices), count, "{units} units on {devices} devices");
+        }
+    }
 
     #[test]
     fn changes_keep_every_unit_once() {

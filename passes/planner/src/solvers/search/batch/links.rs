@@ -1,4 +1,4 @@
-//! Whom the tasks of a window are connected with.
+//! Neighbors of the tasks of a window.
 
 use std::ops::Range;
 
@@ -8,20 +8,20 @@ use crate::model::units::Micros;
 use crate::solvers::search::model::Arc;
 use crate::solvers::search::schedule::{ABSENT, Schedule};
 
-/// Whom a task waits for, and who waits for it.
+/// Predecessors and successors of a task.
 #[derive(Debug, Default)]
 pub(super) struct Links {
-    /// Tensors from inside the window and to inside it, the task as a local number.
+    /// Arcs from and to tasks inside the window, which have local indices.
     pub(super) from: Vec<Arc>,
     pub(super) to: Vec<Arc>,
-    /// Tensors from before the window, and to behind it; tasks that are not in the order yet have no cuts to go by.
+    /// Arcs from tasks before the window, and to tasks behind it; tasks that are not in the order yet have no cuts.
     pub(super) before: Vec<Arc>,
     pub(super) behind: Vec<Arc>,
     /// True if the task's cut must not change.
     pub(super) fixed: bool,
 }
 
-/// A part of a task at the other end of an arc: when it ends, or what it takes from its start to the end of the plan.
+/// A part of a task at the other end of an arc, with its end, or the time from its start to the makespan.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Peer {
     pub(super) arc: Arc,
@@ -31,7 +31,7 @@ pub(super) struct Peer {
 }
 
 impl Links {
-    /// Sorts a task's arcs by whether they stay within places of the order.
+    /// Partitions a task's arcs by whether they stay within a range of positions.
     pub(super) fn load(&mut self, model: &Model, schedule: &Schedule<Model>, task: usize, places: Range<usize>) {
         let sort = |arcs: &[Arc], inside: &mut Vec<Arc>, outside: &mut Vec<Arc>| {
             inside.clear();
@@ -51,12 +51,12 @@ impl Links {
         };
         sort(model.graph.preds(task), &mut self.from, &mut self.before);
         sort(model.graph.succs(task), &mut self.to, &mut self.behind);
-        self.fixed = model.graph.together[task];
+        self.fixed = model.graph.colocated[task];
     }
 }
 
 impl Window {
-    /// Lists what a task reads, part by part, and what reads it.
+    /// Lists the parts that a task reads, and the parts that read it.
     pub(super) fn gather(
         &self,
         schedule: &Schedule<Model>,

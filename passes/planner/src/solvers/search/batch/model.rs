@@ -1,52 +1,53 @@
-//! The problem of a queue, laid out for fast simulation.
+//! Tables of a queue problem for fast simulation.
 
-use super::cut::{self, Menu};
+use super::cut::{self, Candidates};
 use super::window::Window;
 use crate::bounds::worth;
 use crate::model::instance::Instance;
 use crate::model::plan;
-use crate::model::units::{Bytes, Micros};
+use crate::model::units::{Bytes, Micros, MicrosPerByte};
 use crate::random::Random;
 use crate::solvers::search::memory::Limits;
 use crate::solvers::search::method::{Method, Step};
 use crate::solvers::search::model::{self, Arc, Graph};
 use crate::solvers::search::schedule::Schedule;
 
-/// A unit each in a mask.
+/// Limit on units: one bit each in a mask.
 const MOST_UNITS: u32 = 64;
 
-/// Times the temperature that a search of single steps has: here every step ends where nothing near is better. Where memory
-/// binds, little can change without making something worse first.
+/// Factors of the mean task time that give the temperature scale: every step here is followed by a local optimization.
+/// If memory binds, few changes are possible without making something worse first.
 const HEAT: f64 = 0.5;
 const HEAT_IF_TIGHT: f64 = 2.0;
 
-/// The problem as flat tables, counted in units of inputs. A cut of a task's queue is a mask of units for each device.
+/// Queue problem as flat tables, counted in units of inputs. A cut of a task's queue is a mask of units for each
+/// device.
 #[derive(Clone, Debug)]
 pub struct Model {
     pub(super) graph: Graph,
-    /// Inputs in a unit.
+    /// Inputs per unit.
     pub(super) unit: u32,
     pub(super) units: u32,
-    /// By task, device and number of units; infinite where there is no such batch.
+    /// By task, device and number of units; infinite if there is no such batch.
     time: Vec<Micros>,
-    /// Transfer times of one unit, a `devices × devices` table a tensor; infinite where no link is.
+    /// Transfer times of one unit, a `devices × devices` table per tensor; infinite without a link.
     per_unit: Vec<Micros>,
     latency: Vec<Micros>,
-    /// Memory that a task takes for sure: for being there, and for each unit.
-    there: Vec<Bytes>,
+    /// Lower bound on the memory of a task: a fixed part, and a part per unit.
+    fixed: Vec<Bytes>,
     each: Vec<Bytes>,
     capacity: Vec<Bytes>,
     /// True if memory binds.
     pub(super) tight: bool,
-    /// Every cut that there is, unless there are too many.
-    pub(super) menu: Option<Menu>,
-    /// Worth of a device's time, and of a byte of its memory.
+    /// All cuts, unless there are too many.
+    pub(super) candidates: Option<Candidates>,
+    /// Price of a device's time, and of a byte of its memory.
     time_worth: Vec<f64>,
-    byte_worth: Vec<f64>,
+    byte_worth: Vec<MicrosPerByte>,
 }
 
 impl Model {
-    /// None where masks are too small for the problem.
+    /// Builds the tables; `None` if masks are too small for the problem.
     pub fn new(instance: &Instance) -> Option<Self> {
         let (tasks, devices) = (instance.tasks(), instance.devices());
         if tasks == 0 || devices > usize::from(u8::MAX) {
@@ -57,26 +58,26 @@ impl Model {
         let mut time = Vec::with_capacity(tasks * devices * (units as usize + 1));
         for task in 0..tasks {
             for device in 0..devices {
-                let of = |count: u32| instance.time_at(task, device, count * unit).unwrap_or(f64::INFINITY);
-                time.push(0.0);
+                let of = |count: u32| instance.time_at(task, device, count * unit).unwrap_or(Micros::INFINITY);
+                time.push(Micros::ZERO);
                 time.extend((1..=units).map(of));
             }
         }
         let pairs = || (0..devices * devices).map(|pair| (pair / devices, pair % devices));
         let mut per_unit = Vec::new();
-        let mut latency = vec![0.0; devices * devices];
+        let mut latency = vec![Micros::ZERO; devices * devices];
         for tensor in 0..instance.tensors().len() {
             for (index, (from, to)) in pairs().enumerate() {
-                // Two sizes tell the two parts of a transfer's time apart.
+                // A transfer time is affine in bytes: two sizes give latency and time per unit.
                 let (one, two) =
                     (instance.transfer_of(tensor, from, to, 0), instance.transfer_of(tensor, from, to, unit));
                 per_unit.push(if two.is_finite() { two - one } else { two });
-                latency[index] = if one.is_finite() { one } else { 0.0 };
+                latency[index] = if one.is_finite() { one } else { Micros::ZERO };
             }
         }
         let (time_worth, memory) = worth(instance);
         let limits = Limits::of(instance);
-        let there = |task: usize| limits.bytes(instance, task, 0);
+        let fixed = |task: usize| limits.bytes(instance, task, 0);
         Some(Self {
             graph: Graph::new(instance),
             unit,
@@ -84,56 +85,59 @@ impl Model {
             time,
             per_unit,
             latency,
-            there: (0..tasks).map(there).collect(),
-            each: (0..tasks).map(|task| limits.bytes(instance, task, unit) - there(task)).collect(),
+            fixed: (0..tasks).map(fixed).collect(),
+            each: (0..tasks).map(|task| limits.bytes(instance, task, unit) - fixed(task)).collect(),
             capacity: (0..devices).map(|device| instance.capacity_bytes(device)).collect(),
             tight: limits != Limits::None,
-            menu: Menu::full(devices, units),
+            candidates: Candidates::full(devices, units),
             time_worth,
-            byte_worth: (0..devices).map(|device| memory[device] / instance.capacity_bytes(device).max(1.0)).collect(),
+            byte_worth: (0..devices)
+                .map(|device| memory[device] / instance.capacity_bytes(device).max(Bytes(1.0)))
+                .collect(),
         })
     }
 
-    /// The time of a batch of so many units; infinite where there is no such batch, nothing for none.
+    /// Returns the time of a batch; infinite if there is no such batch, zero for an empty one.
     #[inline]
     pub(super) fn time(&self, task: usize, device: usize, units: u32) -> Micros {
         self.time[(task * self.graph.devices + device) * (self.units as usize + 1) + units as usize]
     }
 
-    /// Time of a tensor of so many units from device to device.
+    /// Returns the transfer time of a tensor of `units` units between devices.
     #[inline]
     pub(super) fn hop(&self, arc: Arc, from: usize, to: usize, units: u32) -> Micros {
         if from == to {
-            return 0.0;
+            return Micros::ZERO;
         }
         let pair = from * self.graph.devices + to;
         self.per_unit[arc.hop as usize + pair] * f64::from(units) + self.latency[pair]
     }
 
-    /// True if every part of a cut is a batch that its device runs.
+    /// Returns true if every part of a cut is a batch that its device supports.
     pub fn runs(&self, task: usize, cut: &[u64]) -> bool {
         cut.iter().enumerate().all(|(device, part)| self.time(task, device, part.count_ones()).is_finite())
     }
 
-    /// Memory that a part takes for sure.
+    /// Returns a lower bound on the memory of a part.
     pub(super) fn bytes(&self, task: usize, part: u64) -> Bytes {
-        if part == 0 { 0.0 } else { self.there[task] + self.each[task] * f64::from(part.count_ones()) }
+        if part == 0 { Bytes::ZERO } else { self.fixed[task] + self.each[task] * f64::from(part.count_ones()) }
     }
 
-    /// Worth of a part's time and memory.
+    /// Returns the price of a part's time and memory.
     pub(super) fn worth(&self, task: usize, device: usize, part: u64) -> Micros {
         let time = self.time(task, device, part.count_ones());
-        self.time_worth[device] * time + self.byte_worth[device] * self.bytes(task, part)
+        self.time_worth[device] * time + self.bytes(task, part) * self.byte_worth[device]
     }
 
-    /// True if two lists of tasks are the same but for their names: times, and tensors among them.
+    /// Returns true if two lists of tasks are isomorphic: same times, and same tensors among them.
     pub(super) fn alike(&self, some: &[usize], others: &[usize]) -> bool {
         let row = self.graph.devices * (self.units as usize + 1);
         let square = self.graph.devices * self.graph.devices;
         let time = |task: usize| &self.time[task * row..(task + 1) * row];
         let read = |task: usize, list: &[usize]| -> Vec<(Option<usize>, Vec<u64>)> {
             let arcs = self.graph.preds(task).iter();
-            let hop = |arc: &Arc| self.per_unit[arc.hop as usize..][..square].iter().map(|hop| hop.to_bits()).collect();
+            let hop =
+                |arc: &Arc| self.per_unit[arc.hop as usize..][..square].iter().map(|hop| hop.0.to_bits()).collect();
             let place = |arc: &Arc| list.iter().position(|other| *other == arc.task as usize);
             let mut read: Vec<_> = arcs.map(|arc| (place(arc), hop(arc))).collect();
             read.sort();
@@ -143,14 +147,14 @@ impl Model {
         some.len() == others.len() && some.iter().zip(others).all(same)
     }
 
-    /// The mean over tasks of the time of the whole queue where that is shortest.
+    /// Returns the mean over tasks of the queue's time at the best rate.
     pub(super) fn mean_time(&self) -> Micros {
         let rate = |task: usize| {
             let on = |device: usize| {
                 let per = |units: u32| self.time(task, device, units) / f64::from(units);
-                (1..=self.units).map(per).fold(f64::INFINITY, f64::min)
+                (1..=self.units).map(per).fold(Micros::INFINITY, Micros::min)
             };
-            (0..self.graph.devices).map(on).fold(f64::INFINITY, f64::min)
+            (0..self.graph.devices).map(on).fold(Micros::INFINITY, Micros::min)
         };
         let sum: Micros = (0..self.graph.tasks).map(rate).filter(|rate| rate.is_finite()).sum();
         sum * f64::from(self.units) / self.graph.tasks as f64
@@ -188,13 +192,13 @@ impl model::Model for Model {
 
     #[inline]
     fn arrival(&self, arc: Arc, cuts: &[u64], ends: &[Micros], device: usize, part: u64) -> Micros {
-        let mut arrival: Micros = 0.0;
+        let mut arrival = Micros::ZERO;
         let row = arc.task as usize * self.graph.devices;
         let cells = row..row + self.graph.devices;
         for (from, (other, end)) in cuts[cells.clone()].iter().zip(&ends[cells]).enumerate() {
             let shared = other & part;
             if shared != 0 {
-                arrival = later(arrival, end + self.hop(arc, from, device, shared.count_ones()));
+                arrival = later(arrival, *end + self.hop(arc, from, device, shared.count_ones()));
             }
         }
         arrival
@@ -202,13 +206,13 @@ impl model::Model for Model {
 
     #[inline]
     fn path(&self, arc: Arc, cuts: &[u64], tails: &[Micros], (device, part): (usize, u64), end: Micros) -> Micros {
-        let mut rest: Micros = 0.0;
+        let mut rest = Micros::ZERO;
         let row = arc.task as usize * self.graph.devices;
         let cells = row..row + self.graph.devices;
         for (to, (other, tail)) in cuts[cells.clone()].iter().zip(&tails[cells]).enumerate() {
             let shared = other & part;
             if shared != 0 {
-                rest = later(rest, tail + self.hop(arc, device, to, shared.count_ones()));
+                rest = later(rest, *tail + self.hop(arc, device, to, shared.count_ones()));
             }
         }
         end + rest
@@ -233,11 +237,11 @@ impl model::Model for Model {
         group.iter().all(|task| self.runs(*task, cut))
     }
 
-    /// Large neighbourhoods take nothing that is worse.
+    /// Large neighborhood search accepts nothing that is worse.
     fn heat(&self, method: Method) -> Micros {
         match method {
             Method::Anneal => self.mean_time() * if self.tight { HEAT_IF_TIGHT } else { HEAT },
-            Method::Neighbourhoods => 0.0,
+            Method::Neighbourhoods => Micros::ZERO,
         }
     }
 
@@ -250,14 +254,14 @@ impl model::Model for Model {
     }
 }
 
-/// The greater of two times, neither of which is NaN: that takes one instruction, other than `f64::max`.
+/// Returns the larger of two times, neither of which is NaN: a single instruction, unlike `f64::max`.
 #[inline]
 pub(super) fn later(a: Micros, b: Micros) -> Micros {
     if a > b { a } else { b }
 }
 
-/// Number of inputs that always go together: all batch sizes are multiples of it. More, if a mask could not hold the queue
-/// otherwise: then some batch sizes are not used. None where the queue cannot be cut so.
+/// Returns the number of inputs per unit: a divisor of all batch sizes. It is larger if a mask could not hold the queue
+/// otherwise: then some batch sizes are not used. `None` if the queue cannot be divided so.
 fn unit(instance: &Instance) -> Option<u32> {
     let inputs = instance.inputs();
     let sizes = (0..instance.devices()).flat_map(|device| instance.batch_sizes(device));

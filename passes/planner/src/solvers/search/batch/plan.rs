@@ -1,16 +1,17 @@
-//! Plans of a queue as choices, and back.
+//! Conversion between plans and choices of a queue.
 
 use super::model::Model;
 use crate::model::instance::Instance;
 use crate::model::plan::Batch;
+use crate::model::units::Micros;
 use crate::solvers::search::schedule::{Choice, Schedule};
 
 impl Model {
-    /// The choice that a plan made; none where its batches are not made of whole units.
+    /// Returns the choice of a plan; `None` if its batches do not consist of whole units.
     pub fn choice(&self, instance: &Instance, batches: &[Batch]) -> Option<Choice<u64>> {
         let devices = self.graph.devices;
         let mut cuts = vec![0_u64; self.graph.tasks * devices];
-        let mut start = vec![f64::INFINITY; self.graph.tasks];
+        let mut start = vec![Micros::INFINITY; self.graph.tasks];
         for batch in batches {
             let mut counts = vec![0; self.units as usize];
             batch.inputs.iter().for_each(|input| counts[(input / self.unit) as usize] += 1);
@@ -26,7 +27,7 @@ impl Model {
         Some(Choice::by_start(instance, cuts, &start))
     }
 
-    /// The launches of a schedule.
+    /// Returns the launches of a schedule.
     pub(super) fn batches(&self, schedule: &Schedule<Self>) -> Vec<Batch> {
         let mut batches = Vec::new();
         for (cell, &part) in schedule.choice.places.iter().enumerate().filter(|(_, part)| **part != 0) {
@@ -41,7 +42,7 @@ impl Model {
         batches
     }
 
-    /// Cuts with everything on one device.
+    /// Returns cuts with everything on one device.
     #[cfg(test)]
     pub(crate) fn all_on(&self, device: usize) -> Vec<u64> {
         let all = u64::MAX >> (64 - self.units);

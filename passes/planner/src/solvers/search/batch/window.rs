@@ -1,21 +1,21 @@
-//! A window over a queue's schedule: a stretch of the order in which tasks are taken out and put back.
+//! Window over a queue's schedule: a section of the order in which tasks are removed and reinserted.
 //!
-//! What comes before the window enters by when it ends, what comes behind it by how long it takes from there to the end of
-//! the plan, so the makespan that the window gives is that of the whole schedule. Both are kept for tasks inside, too: with
-//! a task taken out, the longest path through any of its parts is when the part can end plus what follows, and no path goes
-//! through two parts of one task, since all devices run in one order.
+//! Tasks before the window are represented by their ends, tasks behind it by their tails, so the makespan computed in
+//! the window is that of the whole schedule. Ends and tails are maintained for tasks inside, too: with a task removed,
+//! the longest path through any of its parts is the part's end plus its tail, and no path goes through two parts of one
+//! task, since all devices run in one order.
 
 use super::links::Links;
 use super::model::{Model, later};
-use super::shake::Shaker;
+use super::neighborhood::NeighborhoodSearch;
 use super::state::State;
 use crate::model::units::{Bytes, Micros};
 use crate::random::Random;
-use crate::solvers::search::method::{Around, Heat, Step};
+use crate::solvers::search::method::{Heat, Step, Surroundings};
 use crate::solvers::search::model::{self, Arc, Model as _, WindowState};
 use crate::solvers::search::schedule::Schedule;
 
-/// The window's own tables; `local` numbers run over the tasks in it.
+/// Tables of a window; `local` indices run over its tasks.
 #[derive(Debug, Default)]
 pub struct Window {
     pub(super) devices: usize,
@@ -25,25 +25,25 @@ pub struct Window {
     /// State that the window was loaded with, and the best since.
     start: State,
     best: State,
-    shaker: Shaker,
+    neighborhood: NeighborhoodSearch,
 }
 
 impl Window {
-    /// Takes note of the schedule if it is better than all before.
+    /// Stores the state if it is the best so far.
     fn remember(&mut self) {
         if self.now.value < self.best.value {
             self.best.copy(&self.now);
         }
     }
 
-    /// The cut of a local task.
+    /// Returns the cut of a local task.
     pub(super) fn cut(&self, local: usize) -> &[u64] {
         &self.now.cuts[local * self.devices..(local + 1) * self.devices]
     }
 
-    /// When all that a part reads is on its device.
+    /// Returns the time at which all operands of a part are on its device.
     fn ready(&self, model: &Model, schedule: &Schedule<Model>, local: usize, device: usize, part: u64) -> Micros {
-        let mut ready: Micros = 0.0;
+        let mut ready = Micros::ZERO;
         for &arc in &self.links[local].from {
             ready = later(ready, model.arrival(arc, &self.now.cuts, &self.now.end, device, part));
         }
@@ -53,24 +53,25 @@ impl Window {
         ready
     }
 
-    /// From a part's end to the end of the plan over what reads it: inside the window, and behind it.
+    /// Returns the time from a part's end to the makespan over its readers inside the window and behind it.
     fn after(&self, model: &Model, schedule: &Schedule<Model>, local: usize, device: usize, part: u64) -> Micros {
         let mut after = self.behind(model, schedule, local, device, part);
         for &arc in &self.links[local].to {
-            after = later(after, model.path(arc, &self.now.cuts, &self.now.tail, (device, part), 0.0));
+            after = later(after, model.path(arc, &self.now.cuts, &self.now.tail, (device, part), Micros::ZERO));
         }
         after
     }
 
     fn behind(&self, model: &Model, schedule: &Schedule<Model>, local: usize, device: usize, part: u64) -> Micros {
-        let mut after: Micros = 0.0;
+        let mut after = Micros::ZERO;
         for &arc in &self.links[local].behind {
-            after = later(after, model.path(arc, &schedule.choice.places, &schedule.tail, (device, part), 0.0));
+            after =
+                later(after, model.path(arc, &schedule.choice.places, &schedule.tail, (device, part), Micros::ZERO));
         }
         after
     }
 
-    /// Computes when parts end, from a place on, and the makespan.
+    /// Computes ends of parts from a position on, and the makespan.
     fn forward(&mut self, model: &Model, schedule: &Schedule<Model>, from: usize) {
         let devices = self.devices;
         for place in from..self.now.order.len() {
@@ -98,7 +99,7 @@ impl Window {
         }
     }
 
-    /// Computes tails of parts before a place.
+    /// Computes tails of parts before a position.
     fn backward(&mut self, model: &Model, schedule: &Schedule<Model>, until: usize) {
         let devices = self.devices;
         for place in (0..until).rev() {
@@ -117,18 +118,18 @@ impl Window {
         }
     }
 
-    /// Takes a task out. The makespan is that of the others then.
+    /// Removes a task; the makespan is then that of the others.
     pub(super) fn lift(&mut self, model: &Model, schedule: &Schedule<Model>, local: usize) {
         let (place, devices) = (usize::from(self.now.place[local]), self.devices);
         self.now.order.remove(place);
-        // What is at the rear of the window is the same with a task less.
+        // Tails behind the window do not change by removing a task.
         let width = self.now.order.len();
         self.now.rear.copy_within((place + 1) * devices..(width + 2) * devices, place * devices);
         self.forward(model, schedule, place);
         self.backward(model, schedule, place);
     }
 
-    /// Puts a task that was taken out to a place, with a cut.
+    /// Inserts a removed task at a position, with a cut.
     pub(super) fn put(&mut self, model: &Model, schedule: &Schedule<Model>, local: usize, place: usize, cut: &[u64]) {
         self.change(model, local, cut);
         let devices = self.devices;
@@ -140,7 +141,7 @@ impl Window {
         self.remember();
     }
 
-    /// The places that a task which was taken out can go to: behind all it waits for, before all that wait for it.
+    /// Returns the range of positions for a removed task: behind all predecessors, before all successors.
     pub(super) fn reach(&self, local: usize) -> (usize, usize) {
         let links = &self.links[local];
         let place = |arc: &Arc| usize::from(self.now.place[arc.task as usize]);
@@ -148,7 +149,7 @@ impl Window {
         (first, links.to.iter().map(place).min().unwrap_or(self.now.order.len()))
     }
 
-    /// Gives a task another cut where it stands.
+    /// Changes the cut of a task at its position.
     pub(super) fn recut(&mut self, model: &Model, schedule: &Schedule<Model>, local: usize, cut: &[u64]) {
         let place = usize::from(self.now.place[local]);
         self.change(model, local, cut);
@@ -157,13 +158,13 @@ impl Window {
         self.remember();
     }
 
-    /// True if a task can have a cut: it runs, and devices have room for it.
+    /// Returns true if a task can have a cut: supported batch sizes, and enough memory.
     pub(super) fn takes(&self, model: &Model, local: usize, cut: &[u64]) -> bool {
         let fits = |(device, part): (usize, &u64)| self.fits(model, local, device, *part);
         model.runs(self.tasks[local] as usize, cut) && cut.iter().enumerate().all(fits)
     }
 
-    /// True if a device has room for a part instead of what it has of the task.
+    /// Returns true if a device has memory for a part that replaces its present part of the task.
     pub(super) fn fits(&self, model: &Model, local: usize, device: usize, part: u64) -> bool {
         let task = self.tasks[local] as usize;
         let (new, old) = (model.bytes(task, part), model.bytes(task, self.cut(local)[device]));
@@ -180,13 +181,13 @@ impl Window {
 }
 
 impl model::Window<Model> for Window {
-    fn load(&mut self, model: &Model, schedule: &Schedule<Model>, around: &Around) {
-        let (first, last, devices) = (around.first, around.last, model.graph.devices);
+    fn load(&mut self, model: &Model, schedule: &Schedule<Model>, surroundings: &Surroundings) {
+        let (first, last, devices) = (surroundings.first, surroundings.last, model.graph.devices);
         let width = last - first;
         self.devices = devices;
         self.tasks.clear();
         self.tasks.extend_from_slice(&schedule.choice.order[first..last]);
-        self.now.load(width, around);
+        self.now.load(width, surroundings);
         self.links.resize_with(width, Links::default);
         for (links, task) in self.links.iter_mut().zip(&self.tasks) {
             let task = *task as usize;
@@ -207,9 +208,9 @@ impl model::Window<Model> for Window {
         heat: Heat<'_>,
         random: &mut Random,
     ) -> u64 {
-        let mut shaker = std::mem::take(&mut self.shaker);
-        let trials = shaker.shake(self, model, schedule, heat, random);
-        self.shaker = shaker;
+        let mut neighborhood = std::mem::take(&mut self.neighborhood);
+        let trials = neighborhood.run(self, model, schedule, heat, random);
+        self.neighborhood = neighborhood;
         trials
     }
 

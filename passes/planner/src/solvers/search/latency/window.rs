@@ -1,64 +1,64 @@
-//! A window: a few neighbours in the order, with everything around them held still.
+//! Window: a few adjacent tasks in the order, with everything around them fixed.
 //!
-//! What lies before the window reaches it through release times, what lies after it through tails, so that a change
-//! inside is simulated inside, and the makespan that results is exact, however large the problem around it is.
+//! Tasks before the window are represented by release times, tasks after it by tails, so that a change inside is
+//! simulated inside, and the resulting makespan is exact, independent of the size of the problem.
 
 use super::Model;
 use crate::model::units::{Bytes, Micros};
 use crate::random::Random;
-use crate::solvers::search::method::{Around, Heat, Step};
+use crate::solvers::search::method::{Heat, Step, Surroundings};
 use crate::solvers::search::model::{self, WindowState};
 use crate::solvers::search::schedule::Schedule;
 
-/// The most tasks a window holds: a bit each in a mask.
+/// Maximum number of tasks in a window: one bit each in a mask.
 pub(super) const WIDEST: usize = 64;
 
-/// A task of the window that another one waits for.
+/// A task of the window that another one depends on.
 #[derive(Clone, Copy, Debug)]
 struct Inner {
     task: u8,
     hop: u32,
 }
 
-/// The window's own tables; `local` numbers run over the tasks in it.
+/// Tables of a window; `local` indices run over its tasks.
 #[derive(Debug, Default)]
 pub struct Window {
     devices: usize,
     tasks: Vec<u32>,
-    /// When what comes from before the window has arrived on a device, per local task and device.
+    /// By local task and device: arrival of operands from before the window.
     release: Vec<Micros>,
-    /// From the end of a task to the end of the plan over what comes after the window, per local task and device.
+    /// By local task and device: time from the task's end to the makespan over readers behind the window.
     after: Vec<Micros>,
     time: Vec<Micros>,
     inner_at: Vec<u32>,
     inner: Vec<Inner>,
     before_mask: Vec<u64>,
     behind_mask: Vec<u64>,
-    /// The order of local tasks, and where each stands in it.
+    /// Order of local tasks, and the position of each in it.
     order: Vec<u8>,
     place: Vec<u8>,
     device: Vec<u8>,
     end: Vec<Micros>,
     /// Ends when the window was loaded.
     start_end: Vec<Micros>,
-    /// Ends of the schedule being tried.
+    /// Ends of the schedule under trial.
     trial: Vec<Micros>,
-    /// When each device is free before each place of the order.
+    /// By position and device: time at which the device is free.
     free: Vec<Micros>,
-    /// The makespan known from the places before each place.
+    /// By position: makespan over the tasks before it.
     peak: Vec<Micros>,
     trial_free: Vec<Micros>,
-    /// From the first start on a device after the window to the end of the plan.
+    /// Time from the first start on a device after the window to the makespan.
     device_tail: Vec<Micros>,
     value: Micros,
     best: Micros,
     best_order: Vec<u8>,
     best_device: Vec<u8>,
-    /// Where each local task may go: its own device alone where it shares it with others.
+    /// Devices of each local task: only its present one if it is co-located with others.
     allowed: Vec<u8>,
     allowed_at: Vec<u32>,
     bytes: Vec<Bytes>,
-    /// Memory that is left on each device.
+    /// Free memory of each device.
     room: Vec<Bytes>,
 }
 
@@ -69,7 +69,7 @@ impl Window {
         self.best_device.clone_from(&self.device);
     }
 
-    /// The makespan when the tasks from a place on run as chosen now; something above `limit` once it is known to be.
+    /// Returns the makespan if the tasks from a position on run as chosen now; infinite once it exceeds `limit`.
     #[inline]
     fn simulate(&mut self, model: &Model, from: usize, limit: Micros) -> Micros {
         let devices = self.devices;
@@ -90,16 +90,16 @@ impl Window {
             self.trial_free[device] = end;
             value = value.max(end + self.after[cell]);
             if value > limit {
-                return f64::INFINITY;
+                return Micros::INFINITY;
             }
         }
         for (free, tail) in self.trial_free.iter().zip(&self.device_tail) {
-            value = value.max(free + tail);
+            value = value.max(*free + *tail);
         }
         value
     }
 
-    /// Makes the schedule tried last, simulated from a place on, the current one.
+    /// Accepts the last trial, simulated from a position on.
     fn keep(&mut self, from: usize) {
         let devices = self.devices;
         for place in from..self.order.len() {
@@ -123,7 +123,7 @@ impl Window {
         }
     }
 
-    /// Place that a task can go to from its place, up to `wanted`, without passing one it waits for or that waits for it.
+    /// Returns the position closest to `wanted` that a task can move to without passing a predecessor or successor.
     fn reach(&self, place: usize, wanted: usize) -> usize {
         let local = usize::from(self.order[place]);
         let mut to = place;
@@ -170,7 +170,7 @@ impl Window {
         heat.trials as u64
     }
 
-    /// Moves a few tasks at random, then each in turn to where it is best; several times.
+    /// Large neighborhood search: moves a few tasks at random, then reinserts each optimally; several times.
     fn rebuild(&mut self, model: &Model, heat: Heat<'_>, random: &mut Random) -> u64 {
         let mut trials = 0;
         while trials < heat.trials as u64 {
@@ -180,22 +180,22 @@ impl Window {
             for &local in &chosen {
                 let (place, device) = (usize::from(self.place[usize::from(local)]), self.any_device(local, random));
                 let to = self.reach(place, random.below(self.order.len()));
-                self.attempt(model, place, to, device, f64::MAX);
+                self.attempt(model, place, to, device, Micros(f64::MAX));
             }
             trials += chosen.len() as u64;
             for &local in &chosen {
-                trials += self.settle(model, local);
+                trials += self.reinsert(model, local);
             }
             if self.value > limit {
                 (self.order, self.device, self.room, _) = before;
-                self.value = self.simulate(model, 0, f64::INFINITY);
+                self.value = self.simulate(model, 0, Micros::INFINITY);
                 self.keep(0);
             }
         }
         trials
     }
 
-    /// Neighbours in the order, or tasks of two devices.
+    /// Returns adjacent tasks of the order, or tasks of two devices.
     fn choose(&self, random: &mut Random) -> Vec<u8> {
         let width = self.order.len();
         let count = (2 + random.below(3)).min(width);
@@ -208,7 +208,7 @@ impl Window {
         of_pair.copied().take(count).collect()
     }
 
-    /// A device with room for a task; its own where there is no other.
+    /// Returns a random device with memory for a task; its present one if there is no memory.
     fn any_device(&self, local: u8, random: &mut Random) -> u8 {
         let local = usize::from(local);
         let options = &self.allowed[self.allowed_at[local] as usize..self.allowed_at[local + 1] as usize];
@@ -216,8 +216,8 @@ impl Window {
         if self.bytes[local] > self.room[usize::from(device)] { self.device[local] } else { device }
     }
 
-    /// Moves a task to the place and device that are best for it. Returns how many were tried.
-    fn settle(&mut self, model: &Model, local: u8) -> u64 {
+    /// Moves a task to its best position and device. Returns the number of trials.
+    fn reinsert(&mut self, model: &Model, local: u8) -> u64 {
         let mut trials = 0;
         let index = usize::from(local);
         let low = self.reach(usize::from(self.place[index]), 0);
@@ -230,8 +230,8 @@ impl Window {
             for to in low..=high {
                 let place = usize::from(self.place[index]);
                 if to != place || device != self.device[index] {
-                    // Only what is shorter is taken, so that the last one taken is the best.
-                    self.attempt(model, place, to, device, self.value.next_down());
+                    // Only improvements are accepted, so the last accepted one is the best.
+                    self.attempt(model, place, to, device, Micros(self.value.0.next_down()));
                     trials += 1;
                 }
             }
@@ -239,7 +239,7 @@ impl Window {
         trials
     }
 
-    /// Moves the task at a place to another place and device, if the makespan stays within a limit.
+    /// Moves the task at a position to another position and device, if the makespan stays within a limit.
     fn attempt(&mut self, model: &Model, place: usize, to: usize, device: u8, limit: Micros) {
         let local = usize::from(self.order[place]);
         let old = self.device[local];
@@ -264,8 +264,8 @@ impl Window {
 }
 
 impl model::Window<Model> for Window {
-    fn load(&mut self, model: &Model, schedule: &Schedule<Model>, around: &Around) {
-        let (first, last, floor) = (around.first, around.last, around.floor);
+    fn load(&mut self, model: &Model, schedule: &Schedule<Model>, surroundings: &Surroundings) {
+        let (first, last, floor) = (surroundings.first, surroundings.last, surroundings.floor);
         let devices = model.graph.devices;
         let choice = &schedule.choice;
         self.devices = devices;
@@ -273,9 +273,9 @@ impl model::Window<Model> for Window {
         self.tasks.clear();
         self.tasks.extend_from_slice(&choice.order[first..last]);
         self.release.clear();
-        self.release.resize(width * devices, 0.0);
+        self.release.resize(width * devices, Micros::ZERO);
         self.after.clear();
-        self.after.resize(width * devices, 0.0);
+        self.after.resize(width * devices, Micros::ZERO);
         self.time.clear();
         self.inner_at.clear();
         self.inner_at.push(0);
@@ -305,7 +305,7 @@ impl model::Window<Model> for Window {
                 } else {
                     let row = arc.hop as usize + usize::from(choice.places[from]) * devices;
                     for (release, hop) in release.iter_mut().zip(&model.hops[row..row + devices]) {
-                        *release = release.max(schedule.end[from] + hop);
+                        *release = release.max(schedule.end[from] + *hop);
                     }
                 }
             }
@@ -320,7 +320,7 @@ impl model::Window<Model> for Window {
                     }
                 }
             }
-            if model.graph.together[task] {
+            if model.graph.colocated[task] {
                 self.allowed.push(choice.places[task]);
             } else {
                 self.allowed.extend(model.allowed(task).map(|device| device as u8));
@@ -333,20 +333,20 @@ impl model::Window<Model> for Window {
         self.place.clear();
         self.place.extend(0..width as u8);
         self.end.clear();
-        self.end.resize(width, 0.0);
+        self.end.resize(width, Micros::ZERO);
         self.trial.clear();
-        self.trial.resize(width, 0.0);
+        self.trial.resize(width, Micros::ZERO);
         self.free.clear();
-        self.free.extend_from_slice(&around.free);
-        self.free.resize((width + 1) * devices, 0.0);
+        self.free.extend_from_slice(&surroundings.free);
+        self.free.resize((width + 1) * devices, Micros::ZERO);
         self.peak.clear();
         self.peak.resize(width + 1, floor);
         self.trial_free.clear();
-        self.trial_free.resize(devices, 0.0);
+        self.trial_free.resize(devices, Micros::ZERO);
         self.device_tail.clear();
-        self.device_tail.extend_from_slice(&around.device_tail);
-        self.room.clone_from(&around.room);
-        self.value = self.simulate(model, 0, f64::INFINITY);
+        self.device_tail.extend_from_slice(&surroundings.device_tail);
+        self.room.clone_from(&surroundings.room);
+        self.value = self.simulate(model, 0, Micros::INFINITY);
         self.keep(0);
         self.start_end.clone_from(&self.end);
         self.remember();

@@ -1,14 +1,15 @@
-//! The program's columns and rows, by the paper's equations.
+//! Variables and constraints of the program, by the paper's equations.
 
 use super::slots::{Slots, moving};
 use crate::mip::{Column, Program};
+use crate::model::units::{Bytes, Micros};
 use crate::solvers::contention::Model;
 
 pub(super) struct Formulation {
     pub(super) program: Program,
-    /// By launch and slot: the launch is there (the paper's x of operations).
+    /// By launch and slot: one if the launch is there (the paper's x of operations).
     pub(super) runs: Vec<Vec<Column>>,
-    /// By launch and slot: its parameters are there (x of parameters); none that need no copy.
+    /// By launch and slot: one if its parameters are there (x of parameters); fixed to zero if they need no copy.
     pub(super) lies: Vec<Vec<Column>>,
     /// By slot.
     pub(super) starts: Vec<Column>,
@@ -24,7 +25,7 @@ impl Formulation {
         let mut runs = Vec::new();
         let mut lies = Vec::new();
         for launch in 0..slots.launches.len() {
-            // (2): each launch has one slot, where it can run at all.
+            // (2): each launch has one slot, among those that can run it.
             let possible = |slot: usize| {
                 let arrives = slots.arrival[launch * count + slot].is_finite();
                 slots.work(model, launch, slots.all[slot]).is_finite() && arrives
@@ -32,9 +33,9 @@ impl Formulation {
             let row: Vec<Column> =
                 (0..count).map(|slot| if possible(slot) { program.choice() } else { never }).collect();
             program.exactly(1.0, row.iter().map(|column| (*column, 1.0)));
-            // (5): its parameters are in a slot if they are not where it runs, and not read in the host's memory.
+            // (5): its parameters are in a slot unless they are resident on its device, or read from the host's memory.
             let lands = |slot: usize| slots.copying(model, launch, slots.all[slot].device).is_finite();
-            let has_any = model.cold.is_some() && model.weight(slots.launches[launch]) > 0.0;
+            let has_any = model.cold.is_some() && model.weight(slots.launches[launch]) > Bytes::ZERO;
             let own: Vec<Column> =
                 (0..count).map(|slot| if has_any && lands(slot) { program.choice() } else { never }).collect();
             let needs = (0..count).filter(|slot| {
@@ -63,7 +64,7 @@ impl Formulation {
         made
     }
 
-    /// (6) to (8): what is between two launches of a slot is in it as well.
+    /// (6) to (8): tasks on a path between two launches of a slot are in it as well.
     fn contiguity(&mut self, slots: &Slots) {
         let count = slots.all.len();
         let reaches: Vec<Vec<Column>> = (0..slots.launches.len())
@@ -81,7 +82,7 @@ impl Formulation {
         }
     }
 
-    /// (12) to (14): a bus copies by turns, first what is in the first slot of each of its devices.
+    /// (12) to (14): a bus copies by turns, first the parameters of the first slot of each of its devices.
     fn copies(&mut self, model: &Model<'_>, slots: &Slots, until: &[Column]) {
         let Some(cold) = &model.cold else { return };
         let bus_of = |slot: usize| model.link(cold.host, slots.all[slot].device).bus;
@@ -89,7 +90,7 @@ impl Formulation {
         order.sort_by_key(|slot| (slots.all[*slot].turn, slots.all[*slot].place));
         for (position, &slot) in order.iter().enumerate() {
             let device = slots.all[slot].device;
-            // Without a bus that others use, a device's own link takes turns with itself.
+            // Without a shared bus, turns are per device.
             let same = |other: &&usize| match bus_of(slot) {
                 Some(bus) => bus_of(**other) == Some(bus),
                 None => slots.all[**other].device == device,
@@ -99,7 +100,7 @@ impl Formulation {
                     self.program.exactly(0.0, [(self.copies_from[slot], 1.0), (until[*before], -1.0)]);
                 }
                 None => {
-                    let free = bus_of(slot).map_or(0.0, |bus| slots.bus_free[bus]);
+                    let free = bus_of(slot).map_or(Micros::ZERO, |bus| slots.bus_free[bus]);
                     self.program.exactly((free - slots.origin) / slots.scale, [(self.copies_from[slot], 1.0)]);
                 }
             }
@@ -112,8 +113,8 @@ impl Formulation {
         }
     }
 
-    /// (9), (10) and (15) to (22): a slot starts when the one before it has ended and all is there that it reads; it takes what
-    /// comes from other devices, and its work.
+    /// (9), (10) and (15) to (22): a slot starts when the previous one has ended and its operands have arrived; its
+    /// duration includes transfers from other devices.
     fn turns(&mut self, model: &Model<'_>, slots: &Slots, ends: &[Column], copies_until: &[Column]) {
         let (count, far) = (slots.all.len(), slots.horizon * 2.0);
         let time = |program: &mut Program| program.column(f64::NEG_INFINITY, f64::INFINITY, 0.0);
@@ -141,23 +142,23 @@ impl Formulation {
                     continue;
                 }
                 takes.push((runs, -work / slots.scale));
-                // What comes from before the piece.
+                // Operands from before the piece.
                 let arrival = slots.arrival[launch * count + slot];
                 if arrival.is_finite() && arrival > slots.origin {
                     self.program.at_least(0.0, [(start, 1.0), (runs, -(arrival - slots.origin) / slots.scale)]);
                 }
                 if !at.is_direct() && model.needs_parameters(slots.launches[launch], at.device) {
                     self.program.at_least(-far, [(start, 1.0), (there[launch], -1.0), (runs, -far)]);
-                    self.handed_on(model, slots, launch, slot, &mut takes);
+                    self.forward(model, slots, launch, slot, &mut takes);
                 }
             }
-            self.come_from_elsewhere(model, slots, slot, &done, &mut takes);
+            self.receive(model, slots, slot, &done, &mut takes);
             self.program.at_least(0.0, takes);
         }
     }
 
-    /// Parameters that lie with another device come over as part of the slot.
-    fn handed_on(
+    /// Parameters on another device are forwarded as part of the slot.
+    fn forward(
         &mut self,
         model: &Model<'_>,
         slots: &Slots,
@@ -181,8 +182,8 @@ impl Formulation {
         }
     }
 
-    /// (9), (10) and (19): values that others in the piece make, and that come from other slots and devices.
-    fn come_from_elsewhere(
+    /// (9), (10) and (19): values of the piece that come from other slots and devices.
+    fn receive(
         &mut self,
         model: &Model<'_>,
         slots: &Slots,
@@ -219,19 +220,19 @@ impl Formulation {
         }
     }
 
-    /// (11), for what lies on a device to stay: what is handed on is looked at when the plan is simulated.
+    /// (11), for resident parameters only; forwarded ones are checked when the plan is simulated.
     fn memory(&mut self, model: &Model<'_>, slots: &Slots) {
         for (place, &device) in slots.devices.iter().enumerate().filter(|(_, on)| slots.room[**on].is_finite()) {
-            let unit = slots.room[device].abs().max(1.0);
+            let unit = slots.room[device].abs().max(Bytes(1.0));
             let mut held = Vec::new();
             for slot in place * slots.each..(place + 1) * slots.each {
                 for (launch, &of) in slots.launches.iter().enumerate() {
                     let away = slots.all[slot].is_direct() && model.needs_parameters(of, device);
-                    let weight = if away { 0.0 } else { model.weight(of) };
+                    let weight = if away { Bytes::ZERO } else { model.weight(of) };
                     held.push((self.runs[launch][slot], weight / unit));
                 }
             }
-            self.program.at_most(slots.room[device].max(0.0) / unit, held);
+            self.program.at_most(slots.room[device].max(Bytes::ZERO) / unit, held);
         }
     }
 }

@@ -1,13 +1,14 @@
-//! From a solution to a choice.
+//! Converts a solution to a choice.
 
 use super::build::Formulation;
 use super::slots::Slots;
 use crate::mip::Column;
-use crate::solvers::contention::{Choice, Job, Model, Way};
+use crate::model::units::Bytes;
+use crate::solvers::contention::{Choice, Job, Model, Route};
 
 impl Formulation {
-    /// Devices and ways as the solution has them, copies in the order of their turns, launches by the starts of their slots.
-    /// None where the solution has something that is not possible.
+    /// Returns devices and routes of the solution, copies in the order of their turns, launches by the starts of their
+    /// slots. `None` if the solution violates a constraint that the program does not model.
     pub(super) fn decode(
         &self,
         model: &Model<'_>,
@@ -24,22 +25,22 @@ impl Formulation {
             let slot = chosen(&self.runs[launch])?;
             let device = slots.all[slot].device;
             let lies = chosen(&self.lies[launch]);
-            let way = match lies.map(|slot| slots.all[slot].device) {
-                _ if !model.needs_parameters(of, device) => Way::Copy,
-                None => Way::Direct,
-                Some(same) if same == device => Way::Copy,
-                Some(other) => Way::Via(other as u16),
+            let route = match lies.map(|slot| slots.all[slot].device) {
+                _ if !model.needs_parameters(of, device) => Route::Copy,
+                None => Route::Direct,
+                Some(same) if same == device => Route::Copy,
+                Some(other) => Route::Via(other as u16),
             };
-            if model.needs_parameters(of, device) && !model.ways(of, device).contains(&way) {
+            if model.needs_parameters(of, device) && !model.routes(of, device).contains(&route) {
                 return None;
             }
-            (choice.device[of], choice.way[of]) = (device as u16, way);
-            if model.cold.is_some() && model.weight(of) > 0.0 {
+            (choice.device[of], choice.route[of]) = (device as u16, route);
+            if model.cold.is_some() && model.weight(of) > Bytes::ZERO {
                 fetches.push((lies.map_or(f64::INFINITY, |slot| self.copies_from[slot].of(values)), launch));
             }
             slot_of.push(slot);
         }
-        // Who shares a device must do so in the piece and before it.
+        // Co-located tasks must agree with those before the piece.
         let instance = model.instance;
         for &of in &slots.launches {
             let group = &instance.groups()[instance.group_of(model.launches[of].task)];
@@ -54,7 +55,7 @@ impl Formulation {
         choice.order.extend(fetches.iter().map(|(_, launch)| Job::Fetch(slots.launches[*launch] as u32)));
         let mut left: Vec<usize> = (0..slots.launches.len()).collect();
         while !left.is_empty() {
-            // Of those that wait for none, the one whose slot starts first.
+            // Of the ready launches, the one whose slot starts first.
             let is_free = |launch: usize| !slots.edges.iter().any(|(maker, to)| *to == launch && left.contains(maker));
             let start = |launch: &usize| self.starts[slot_of[*launch]].of(values);
             let free = left.iter().copied().filter(|launch| is_free(*launch));

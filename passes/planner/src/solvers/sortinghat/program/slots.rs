@@ -1,23 +1,23 @@
-//! A piece, its devices' slots, and what the pieces before it have left.
+//! A piece, the slots of its devices, and the state after the previous pieces.
 
 use crate::model::units::{Bytes, Micros};
 use crate::solvers::contention::{Choice, Job, Model, Simulator};
 
-/// Section 3.4: a link of two devices alone is rarely asked for both ways at once.
+/// Section 3.4: a link of two devices only is rarely used in both directions at once.
 const OWN_LINK: f64 = 1.5;
 
-/// One of a device's turns.
+/// One turn of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Slot {
-    /// A device, and its place among those of the piece.
+    /// A device, and its index among those of the piece.
     pub(super) device: usize,
     pub(super) place: usize,
-    /// Which of its turns.
+    /// Index of the turn on its device.
     pub(super) turn: usize,
 }
 
 impl Slot {
-    /// Whether tasks read their parameters in the host's memory.
+    /// Returns true if tasks in this slot read their parameters from the host's memory.
     pub(super) fn is_direct(self) -> bool {
         self.turn.is_multiple_of(2)
     }
@@ -27,28 +27,28 @@ pub(super) struct Slots {
     pub(super) launches: Vec<usize>,
     pub(super) devices: Vec<usize>,
     pub(super) each: usize,
-    /// Device after device.
+    /// Slots of all devices, device by device.
     pub(super) all: Vec<Slot>,
-    /// Edges inside the piece: places of the launches, and what one byte more or less takes is in `moving`.
+    /// Edges inside the piece, as indices of launches.
     pub(super) edges: Vec<(usize, usize)>,
-    /// By launch of the piece and slot: when what it reads from before the piece can be there.
+    /// By launch of the piece and slot: arrival of operands from before the piece.
     pub(super) arrival: Vec<Micros>,
-    /// By launch, the bytes that it makes for others.
+    /// By launch: total bytes of its results.
     pub(super) made: Vec<Bytes>,
-    /// When each device and each bus is free.
+    /// Times at which devices and buses are free.
     pub(super) device_free: Vec<Micros>,
     pub(super) bus_free: Vec<Micros>,
-    /// What is left of each device's memory.
+    /// Free memory of each device.
     pub(super) room: Vec<Bytes>,
-    /// Times count from here, in parts of the scale.
+    /// Times are relative to this, in units of the scale.
     pub(super) origin: Micros,
     pub(super) scale: Micros,
-    /// No time is later, in parts of the scale.
+    /// Upper bound on all times, in units of the scale.
     pub(super) horizon: f64,
 }
 
 impl Slots {
-    /// None where nothing takes any time.
+    /// Builds the slots; `None` if nothing takes any time.
     pub(super) fn new(
         model: &Model<'_>,
         choice: &Choice,
@@ -72,7 +72,7 @@ impl Slots {
         };
         let all: Vec<Slot> = devices.iter().enumerate().flat_map(slot).collect();
         let inside = |task: usize| launches.iter().position(|launch| model.launches[*launch].task == task);
-        let (mut edges, mut arrival) = (Vec::new(), vec![0.0_f64; launches.len() * all.len()]);
+        let (mut edges, mut arrival) = (Vec::new(), vec![Micros::ZERO; launches.len() * all.len()]);
         for (reader, launch) in launches.iter().enumerate() {
             for arc in model.predecessors(*launch) {
                 if let Some(maker) = inside(arc.task) {
@@ -100,7 +100,7 @@ impl Slots {
         let bus_free: Vec<Micros> = (0..model.buses).map(|bus| simulator.bus_end(bus)).collect();
         let mut after = simulator;
         after.run(choice, &choice.order[from..]);
-        let origin = devices.iter().map(|device| device_free[*device]).fold(f64::INFINITY, f64::min);
+        let origin = devices.iter().map(|device| device_free[*device]).fold(Micros::INFINITY, Micros::min);
         let scale = after.value - origin;
         let mut this = Self {
             launches: launches.to_vec(),
@@ -118,13 +118,14 @@ impl Slots {
             horizon: 0.0,
         };
         this.horizon = this.latest(model);
-        (scale > 0.0 && this.horizon.is_finite()).then_some(this)
+        (scale > Micros::ZERO && this.horizon.is_finite()).then_some(this)
     }
 
-    /// Everything after everything else, each in its slowest way.
+    /// Returns an upper bound on all times: everything in sequence, at its slowest.
     fn latest(&self, model: &Model<'_>) -> f64 {
-        let finite =
-            |times: &mut dyn Iterator<Item = Micros>| times.filter(|time| time.is_finite()).fold(0.0, f64::max);
+        let finite = |times: &mut dyn Iterator<Item = Micros>| {
+            times.filter(|time| time.is_finite()).fold(Micros::ZERO, Micros::max)
+        };
         let free = finite(&mut self.device_free.iter().chain(&self.bus_free).chain(&self.arrival).copied());
         let each = (0..self.launches.len()).map(|launch| {
             let work = finite(&mut self.all.iter().map(|slot| self.work(model, launch, *slot)));
@@ -136,14 +137,14 @@ impl Slots {
         (free + each.sum::<Micros>() - self.origin) / self.scale
     }
 
-    /// What a launch takes in a slot; infinite where it cannot be there.
+    /// Returns the duration of a launch in a slot; infinite if it cannot run there.
     pub(super) fn work(&self, model: &Model<'_>, launch: usize, slot: Slot) -> Micros {
         let launch = self.launches[launch];
         if !slot.is_direct() || !model.needs_parameters(launch, slot.device) {
             return model.time(launch, slot.device);
         }
-        // Section 3.4: others on the bus may be in its way, copies and readers alike.
-        let Some(cold) = &model.cold else { return f64::INFINITY };
+        // Section 3.4: copies and direct reads of other devices on the bus may interfere.
+        let Some(cold) = &model.cold else { return Micros::INFINITY };
         let bus = model.link(cold.host, slot.device).bus;
         let shares = |device: &usize| bus.is_some() && model.link(cold.host, *device).bus == bus;
         let sharing = self.devices.iter().filter(|device| shares(device)).count().max(1);
@@ -151,21 +152,21 @@ impl Slots {
         (model.direct_time(launch, slot.device) * 2.0 * sharing as f64).max(alone)
     }
 
-    /// What it takes to copy a launch's parameters from the host.
+    /// Returns the duration of a copy of a launch's parameters from the host.
     pub(super) fn copying(&self, model: &Model<'_>, launch: usize, device: usize) -> Micros {
-        let Some(cold) = model.cold.as_ref().filter(|cold| cold.host != device) else { return f64::INFINITY };
+        let Some(cold) = model.cold.as_ref().filter(|cold| cold.host != device) else { return Micros::INFINITY };
         let link = model.link(cold.host, device);
         model.weight(self.launches[launch]) * link.slowness + link.latency
     }
 }
 
-/// What bytes take from device to device, with the paper's adjustment.
+/// Returns the transfer time between devices, with the paper's adjustment.
 pub(super) fn moving(model: &Model<'_>, from: usize, to: usize, bytes: Bytes) -> Micros {
-    if from == to || bytes == 0.0 {
-        return 0.0;
+    if from == to || bytes == Bytes::ZERO {
+        return Micros::ZERO;
     }
     let link = model.link(from, to);
-    // A bus that joins others, too, is asked for by all of them.
+    // A bus with further links is shared by all of them.
     let others = (0..model.devices * model.devices)
         .map(|pair| (pair / model.devices, pair % model.devices))
         .any(|pair| pair != (from, to) && pair != (to, from) && model.link(pair.0, pair.1).bus == link.bus);

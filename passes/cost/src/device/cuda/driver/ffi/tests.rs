@@ -5,13 +5,13 @@ unsafe extern "C" fn init(_: c_uint) -> c_int {
 }
 
 unsafe extern "C" fn two(count: *mut c_int) -> c_int {
-    // SAFETY: called with a place for an integer.
+    // SAFETY: the pointer is valid for writing an integer.
     unsafe { *count = 2 };
     SUCCESS
 }
 
 unsafe extern "C" fn device(device: *mut c_int, ordinal: c_int) -> c_int {
-    // SAFETY: called with a place for an integer.
+    // SAFETY: the pointer is valid for writing an integer.
     unsafe { *device = ordinal + 7 };
     SUCCESS
 }
@@ -19,38 +19,38 @@ unsafe extern "C" fn device(device: *mut c_int, ordinal: c_int) -> c_int {
 unsafe extern "C" fn name(name: *mut c_char, length: c_int, device: c_int) -> c_int {
     let text = format!("GPU {device}");
     assert!(length as usize > text.len());
-    // SAFETY: there is room for that many bytes, and zero follows.
+    // SAFETY: the buffer has room for these bytes, and a zero follows.
     unsafe { name.copy_from(text.as_ptr().cast(), text.len()) };
     SUCCESS
 }
 
 unsafe extern "C" fn total_memory(bytes: *mut usize, _: c_int) -> c_int {
-    // SAFETY: called with a place for a size.
+    // SAFETY: the pointer is valid for writing a size.
     unsafe { *bytes = 141 << 30 };
     SUCCESS
 }
 
-/// An H200 that does not know how slow f64 is.
+/// Reports the attributes of an H200, except the ratio of f64.
 unsafe extern "C" fn attribute(value: *mut c_int, number: c_int, _: c_int) -> c_int {
-    let answer = match number {
+    let result = match number {
         attribute::COMPUTE_CAPABILITY_MAJOR => 9,
         attribute::COMPUTE_CAPABILITY_MINOR => 0,
         attribute::MULTIPROCESSOR_COUNT => 132,
         attribute::CLOCK_RATE => 1_980_000,
         attribute::MEMORY_CLOCK_RATE => 3_201_000,
         attribute::GLOBAL_MEMORY_BUS_WIDTH => 6144,
-        // No kernel has such a domain.
+        // A domain that no machine has.
         attribute::PCI_DOMAIN_ID => 0x7fff_ffff,
         attribute::PCI_BUS_ID | attribute::PCI_DEVICE_ID => 0,
         _ => return 1,
     };
-    // SAFETY: called with a place for an integer.
-    unsafe { *value = answer };
+    // SAFETY: the pointer is valid for writing an integer.
+    unsafe { *value = result };
     SUCCESS
 }
 
 unsafe extern "C" fn yes(value: *mut c_int, _: c_int, _: c_int) -> c_int {
-    // SAFETY: called with a place for an integer.
+    // SAFETY: the pointer is valid for writing an integer.
     unsafe { *value = 1 };
     SUCCESS
 }
@@ -60,7 +60,7 @@ unsafe extern "C" fn no_such_attribute(_: *mut c_int, _: c_int, _: c_int, _: c_i
 }
 
 unsafe extern "C" fn version(value: *mut c_int) -> c_int {
-    // SAFETY: the caller's integer may be written.
+    // SAFETY: the pointer is valid for writing an integer.
     unsafe { *value = 13_000 };
     SUCCESS
 }
@@ -78,7 +78,7 @@ const API: Api = Api {
 };
 
 #[test]
-fn gpus_are_asked_for_what_they_are() {
+fn attributes_are_queried() {
     let gpus = API.gpus().unwrap();
     assert_eq!(gpus.len(), 2);
     let Attributes { name, memory, capability, multiprocessors, f64_ratio, pcie, .. } = &gpus[1].attributes;
@@ -88,7 +88,7 @@ fn gpus_are_asked_for_what_they_are() {
 }
 
 #[test]
-fn a_driver_without_gpus_is_as_good_as_none() {
+fn driver_without_gpus_is_no_error() {
     unsafe extern "C" fn no_device(_: c_uint) -> c_int {
         NO_DEVICE
     }
@@ -101,7 +101,7 @@ fn broken_drivers_are_errors() {
         803
     }
     unsafe extern "C" fn many(count: *mut c_int) -> c_int {
-        // SAFETY: called with a place for an integer.
+        // SAFETY: the pointer is valid for writing an integer.
         unsafe { *count = c_int::MAX };
         SUCCESS
     }
@@ -115,11 +115,11 @@ fn broken_drivers_are_errors() {
     assert_eq!(message(Api { init: mismatch, ..API }), "'cuInit' of the CUDA driver failed with error 803");
     assert_eq!(
         message(Api { device_count: many, ..API }),
-        "the CUDA driver says that the number of GPUs is 2147483647"
+        "the CUDA driver reports that the number of GPUs is 2147483647"
     );
     assert_eq!(
         message(Api { attribute: unknown, ..API }),
-        "the CUDA driver says that a compute capability, times ten, is 0"
+        "the CUDA driver reports that a compute capability, times ten, is 0"
     );
     assert_eq!(
         message(Api { total_memory: lost, ..API }),
@@ -128,22 +128,22 @@ fn broken_drivers_are_errors() {
 }
 
 #[test]
-fn a_driver_that_does_not_answer_is_left_behind() {
-    let patience = Duration::from_millis(20);
+fn unresponsive_driver_times_out() {
+    let timeout = Duration::from_millis(20);
     let (_keep, never) = mpsc::channel::<()>();
-    let answer = patiently(patience, move || Ok(never.recv().is_ok()));
-    assert_eq!(answer, Err(DriverError::Silent { patience }));
-    assert_eq!(DriverError::Silent { patience: PATIENCE }.to_string(), "the CUDA driver did not answer within 30 s");
-    assert_eq!(patiently(PATIENCE, || Ok(1)), Ok(1));
+    let result = with_timeout(timeout, move || Ok(never.recv().is_ok()));
+    assert_eq!(result, Err(DriverError::Timeout { timeout }));
+    assert_eq!(DriverError::Timeout { timeout: TIMEOUT }.to_string(), "the CUDA driver did not respond within 30 s");
+    assert_eq!(with_timeout(TIMEOUT, || Ok(1)), Ok(1));
 }
 
 #[test]
-fn libraries_that_are_not_there_are_no_error() {
+fn missing_library_is_no_error() {
     assert!(matches!(Api::load("libdivi-no-such-driver.so.1"), Ok(None)));
 }
 
 #[test]
-fn libraries_that_are_no_driver_are_errors() {
+fn invalid_libraries_are_errors() {
     let error = Api::load("libc.so.6").map(|api| api.is_some()).unwrap_err().to_string();
     assert!(error.starts_with("the CUDA driver has no 'cuInit': "), "{error}");
     let file = std::env::temp_dir().join(format!("divi-no-driver-{}.so", std::process::id()));

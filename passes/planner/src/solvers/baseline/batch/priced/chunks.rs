@@ -1,33 +1,33 @@
-//! Tasks that stay together: a few that follow each other, whose inputs are shared out among devices in one way.
+//! Chunks: consecutive tasks whose inputs are split over devices in the same way.
 
 use std::collections::BTreeMap;
 
 use crate::model::instance::Instance;
-use crate::model::units::{Bytes, Micros};
+use crate::model::units::{Bytes, Micros, MicrosPerByte};
 use crate::solvers::baseline::batch::split::{Piece, cheapest};
-use crate::solvers::cuts::stretches;
+use crate::solvers::cuts::segments;
 
-/// A chunk takes no more than this share of the largest memory: it has to find a place when little is left.
+/// Maximum size of a chunk as a share of the largest memory: a chunk must still fit when little memory is left.
 const LARGEST: f64 = 1.0 / 16.0;
 
 pub(super) struct Chunk {
     /// In topological order.
     pub(super) tasks: Vec<usize>,
-    /// By device: each batch size that all tasks take there, with their time and their bytes.
+    /// By device: each batch size that all tasks support there, with their total time and bytes.
     ways: Vec<Vec<(u32, Micros, Bytes)>>,
-    /// Chunks with the same number are the same but for their names.
+    /// Equivalence class: chunks of one kind have identical times and bytes.
     kind: usize,
 }
 
-/// The chunks of an instance, in order: its stretches between places where it is one task wide, cut again where that is
-/// too much for a device, and where tasks may run on other devices.
+/// Returns the chunks of an instance in topological order: segments between single-task cuts, split further where they
+/// exceed the size limit or where the allowed devices change.
 pub(super) fn chunks(instance: &Instance, bytes: impl Fn(usize, u32) -> Bytes) -> Vec<Chunk> {
     let capacity = |device: usize| Some(instance.capacity_bytes(device)).filter(|bytes| bytes.is_finite());
-    let largest = (0..instance.devices()).filter_map(capacity).fold(0.0, f64::max) * LARGEST;
+    let largest = (0..instance.devices()).filter_map(capacity).fold(Bytes::ZERO, Bytes::max) * LARGEST;
     let mut lists: Vec<Vec<usize>> = Vec::new();
-    for stretch in stretches(instance) {
-        let mut held = f64::INFINITY;
-        let own = stretch.places.start + usize::from(stretch.entered)..stretch.places.end;
+    for segment in segments(instance) {
+        let mut held = Bytes::INFINITY;
+        let own = segment.places.start + usize::from(segment.entered)..segment.places.end;
         for &task in &instance.order()[own] {
             let weight = instance.weight_bytes(task);
             match lists.last_mut() {
@@ -54,7 +54,8 @@ pub(super) fn chunks(instance: &Instance, bytes: impl Fn(usize, u32) -> Bytes) -
         };
         let ways: Vec<Vec<(u32, Micros, Bytes)>> = (0..instance.devices()).map(on).collect();
         let figures = |(device, ways): (usize, &Vec<(u32, Micros, Bytes)>)| -> Vec<u64> {
-            let way = |way: &(u32, Micros, Bytes)| [device as u64, u64::from(way.0), way.1.to_bits(), way.2.to_bits()];
+            let way =
+                |way: &(u32, Micros, Bytes)| [device as u64, u64::from(way.0), way.1.0.to_bits(), way.2.0.to_bits()];
             ways.iter().flat_map(way).collect()
         };
         let key = ways.iter().enumerate().flat_map(figures).collect();
@@ -66,61 +67,68 @@ pub(super) fn chunks(instance: &Instance, bytes: impl Fn(usize, u32) -> Bytes) -
 }
 
 impl Chunk {
-    /// What its tasks take one after the other; none where the device does not take such a batch.
+    /// Returns the total time of its tasks; `None` if a task does not support this batch size on the device.
     pub(super) fn time(&self, device: usize, size: u32) -> Option<Micros> {
         self.ways[device].iter().find(|way| way.0 == size).map(|way| way.1)
     }
 
-    /// What they hold.
+    /// Returns the bytes that its tasks hold on the device.
     pub(super) fn bytes(&self, device: usize, size: u32) -> Option<Bytes> {
         self.ways[device].iter().find(|way| way.0 == size).map(|way| way.2)
     }
 }
 
-/// What a cut of a chunk is judged by, beside its memory.
+/// Time criterion for a split of a chunk, beside its memory cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Pace {
-    /// The mean time of inputs: some may be slow here, and others elsewhere.
+pub(super) enum TimeCriterion {
+    /// Mean time per input: slow inputs here may be fast elsewhere.
     Mean,
-    /// The time of the slowest batch: inputs that meet again wait for it.
+    /// Time of the slowest batch: inputs that are joined later wait for it.
     Slowest,
 }
 
-/// Into which batches each kind of chunk is cut at some price of memory, each kind looked at once.
+/// Splits of each kind of chunk at a given price of memory, computed once per kind.
 pub(super) struct Shapes<'a> {
     instance: &'a Instance,
-    /// By device, for a byte.
-    byte: &'a [f64],
+    /// Price of a byte, by device.
+    byte: &'a [MicrosPerByte],
     factor: f64,
-    pace: Pace,
+    criterion: TimeCriterion,
     /// By kind.
     known: BTreeMap<usize, Option<Vec<(usize, u32)>>>,
 }
 
 impl<'a> Shapes<'a> {
-    pub(super) fn new(instance: &'a Instance, byte: &'a [f64], factor: f64, pace: Pace) -> Self {
-        Self { instance, byte, factor, pace, known: BTreeMap::new() }
+    pub(super) fn new(
+        instance: &'a Instance,
+        byte: &'a [MicrosPerByte],
+        factor: f64,
+        criterion: TimeCriterion,
+    ) -> Self {
+        Self { instance, byte, factor, criterion, known: BTreeMap::new() }
     }
 
-    /// Devices and sizes, largest first, for which the time of inputs and what their bytes are worth are least together.
-    /// Any device of the same class will do as well. None where sizes do not add up.
+    /// Returns devices and batch sizes, largest first, that minimize time plus memory cost. Devices of the same class
+    /// are interchangeable. `None` if no sizes add up to the number of inputs.
     pub(super) fn of(&mut self, chunk: &Chunk) -> Option<&[(usize, u32)]> {
         let inputs = self.instance.inputs();
         let shape = self.known.entry(chunk.kind).or_insert_with(|| {
-            // Its end is its time, and its key what its memory is worth.
+            // `end` holds the time, `key` the memory cost and the weighted time.
             let piece = |device: usize, (size, time, bytes): (u32, Micros, Bytes)| Piece {
                 device,
                 size,
                 end: time,
-                key: (self.factor * self.byte[device] * bytes, time * f64::from(size) / f64::from(inputs)),
+                key: (bytes * (self.factor * self.byte[device]), time * f64::from(size) / f64::from(inputs)),
             };
             let on = |(device, ways): (usize, &Vec<(u32, Micros, Bytes)>)| -> Vec<Piece> {
                 ways.iter().map(|way| piece(device, *way)).collect()
             };
             let pieces: Vec<Vec<Piece>> = chunk.ways.iter().enumerate().map(on).collect();
-            let cut = match self.pace {
-                Pace::Mean => cheapest(&pieces, inputs, |_| true, |piece| (piece.key.0 + piece.key.1, 0.0)),
-                Pace::Slowest => least_with_slowest(&pieces, inputs),
+            let cut = match self.criterion {
+                TimeCriterion::Mean => {
+                    cheapest(&pieces, inputs, |_| true, |piece| (piece.key.0 + piece.key.1, Micros::ZERO))
+                }
+                TimeCriterion::Slowest => least_with_slowest(&pieces, inputs),
             };
             let mut shape: Vec<(usize, u32)> = cut?.iter().map(|piece| (piece.device, piece.size)).collect();
             shape.sort_by_key(|(_, size)| std::cmp::Reverse(*size));
@@ -130,14 +138,14 @@ impl<'a> Shapes<'a> {
     }
 }
 
-/// The cut for which the time of its slowest piece and what all its memory is worth are least together.
+/// Returns the split that minimizes the time of its slowest batch plus its memory cost.
 fn least_with_slowest(pieces: &[Vec<Piece>], inputs: u32) -> Option<Vec<Piece>> {
     let mut times: Vec<Micros> = pieces.iter().flatten().map(|piece| piece.end).collect();
-    times.sort_by(f64::total_cmp);
+    times.sort_by(Micros::total_cmp);
     times.dedup();
     let within = |time: Micros| {
         let cut = cheapest(pieces, inputs, |piece| piece.end <= time, |piece| piece.key)?;
-        let worth: f64 = cut.iter().map(|piece| piece.key.0).sum();
+        let worth: Micros = cut.iter().map(|piece| piece.key.0).sum();
         Some((time + worth, cut))
     };
     let cuts = times.into_iter().filter_map(within);
