@@ -1,7 +1,12 @@
-//! Rules that the sources of the workspace follow: examples, layers, names, and unsafe code.
+//! Conventions checked in the sources of the workspace: documents, doc examples, layers, operator names, and
+//! unsafe code.
 
+#[path = "sources/documents.rs"]
+mod documents;
 #[path = "sources/examples.rs"]
 mod examples;
+#[path = "sources/formats.rs"]
+mod formats;
 #[path = "sources/layers.rs"]
 mod layers;
 #[path = "sources/operator_names.rs"]

@@ -1,7 +1,7 @@
-//! Layers: the top-level modules of a crate import each other in no cycle.
+//! Layers: imports between the top-level modules of a crate must be acyclic.
 //!
-//! Imports are read from the sources: every path that begins with `crate::`, and with `super::` in a top-level file. Names that the root
-//! re-exports count as the module that they come from. Test modules are left out, since they may use everything.
+//! Imports are found in the sources: every path that begins with `crate::`, or with `super::` in a top-level file. A name that
+//! the root re-exports counts as its original module. Test modules are excluded.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Modules, each with those that it imports.
+/// Modules and their imports.
 type Imports = BTreeMap<String, BTreeSet<String>>;
 
 #[test]
@@ -61,7 +61,7 @@ fn cycles_are_found() {
     assert_eq!(paths(text, "crate::"), ["a", "b", "Z", "c"]);
 }
 
-/// Imports of the modules in a folder, whose parent module is the file `library` and has the path `prefix`.
+/// Returns the imports of the modules in a folder, whose parent module is the file `library` with the path `prefix`.
 fn imports(root: &Path, library: &str, prefix: &str) -> Imports {
     let library = fs::read_to_string(root.join(library)).expect("a library has a root");
     let exported = exported(&library);
@@ -87,12 +87,13 @@ fn imports(root: &Path, library: &str, prefix: &str) -> Imports {
     imports
 }
 
-/// Collects source files that are no tests.
+/// Collects source files that are not tests.
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).expect("sources are there") {
-        let path = entry.expect("a folder can be listed").path();
+    for entry in fs::read_dir(folder).expect("the folder is readable") {
+        let path = entry.expect("the folder is readable").path();
         let name = path.file_name().expect("an entry has a name").to_string_lossy().into_owned();
-        let is_test = ["test", "test.rs", "tests", "tests.rs", "testing.rs", "case.rs"].contains(&name.as_str())
+        let is_test = ["test", "test.rs", "tests", "tests.rs", "testing.rs", "test_operator.rs"]
+            .contains(&name.as_str())
             || name.ends_with("_test.rs");
         if path.is_dir() && !is_test {
             collect(&path, files);
@@ -102,7 +103,7 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// Names that a root re-exports, with the modules that they come from.
+/// Returns the names that a root re-exports, with their original modules.
 fn exported(library: &str) -> BTreeMap<String, String> {
     let mut exported = BTreeMap::new();
     for part in library.split("pub use ").skip(1) {
@@ -115,7 +116,7 @@ fn exported(library: &str) -> BTreeMap<String, String> {
     exported
 }
 
-/// The first names behind a prefix, without comments and test modules.
+/// Returns the first names behind a prefix, without those in comments and test modules.
 fn paths(text: &str, prefix: &str) -> Vec<String> {
     let text = text.split("#[cfg(test)]\nmod test").next().unwrap_or_default();
     let lines = text.lines().map(|line| line.split("//").next().unwrap_or_default());
@@ -130,7 +131,7 @@ fn paths(text: &str, prefix: &str) -> Vec<String> {
     names
 }
 
-/// The first name of a path, or those of the paths in braces.
+/// Collects the first name of a path, or those of the paths in braces.
 fn first_names(text: &str, names: &mut Vec<String>) {
     let identifier =
         |text: &str| -> String { text.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect() };
@@ -155,7 +156,7 @@ fn first_names(text: &str, names: &mut Vec<String>) {
     names.retain(|name| !name.is_empty());
 }
 
-/// One cycle through each module that is on one, and on none that was found before.
+/// Returns a cycle through each module that is on one, without modules of cycles found before.
 fn cycles(imports: &Imports) -> Vec<String> {
     let mut seen: BTreeSet<&str> = BTreeSet::new();
     let mut found = vec![];
@@ -171,7 +172,7 @@ fn cycles(imports: &Imports) -> Vec<String> {
     found
 }
 
-/// The shortest path from a module to another one, without the latter.
+/// Returns the shortest path from a module to another, without the latter.
 fn path<'a>(imports: &'a Imports, from: &'a str, to: &str) -> Option<Vec<&'a str>> {
     let mut before: BTreeMap<&str, &str> = BTreeMap::new();
     let mut queue = std::collections::VecDeque::from([from]);

@@ -1,11 +1,11 @@
-//! Operators are named in one table (`dialect/onnx/src/operators/table.rs`): other sources have `Op`, not strings.
+//! Operator names occur in one table only (`dialect/onnx/src/operators/table.rs`): other sources use `Op`, not strings.
 
 use crate::scan::{Allowed, check, code, quoted};
 use divi_onnx::Op;
 
-/// Sources that may quote the name of an operator, and why. A folder stands for all files in it.
+/// Sources that may quote operator names, with reasons. A folder stands for all files in it.
 const ALLOWED: Allowed = &[
-    ("dialect/onnx/src/schema_table.rs", "generated from ONNX's schemas, which know operators by name"),
+    ("dialect/onnx/src/schema_table.rs", "generated from ONNX's schemas, which identify operators by name"),
     (
         "passes/mlir/src/import/upgrade.rs",
         "translates operators of older opsets, some of which the dialect does not have",
@@ -17,12 +17,12 @@ const ALLOWED: Allowed = &[
 ];
 
 #[test]
-fn operators_are_named_in_the_table_alone() {
-    let what = "quoted names of operators, where `Op` should be";
+fn operator_names_occur_in_the_table_only() {
+    let what = "quoted operator names; use `Op` instead";
     check(what, &[], ALLOWED, |_, text| quoted_operators(text));
 }
 
-/// The operators whose names a source quotes, with the line, outside of comments and of the tests at its end.
+/// Returns the operator names that a source quotes, with line numbers, outside comments and the tests at its end.
 fn quoted_operators(text: &str) -> Vec<String> {
     let operator = |text: &str| Op::from_name(text.strip_prefix("onnx.").unwrap_or(text));
     let named = |(number, line)| quoted(line).filter_map(operator).map(move |op| format!("{op} in line {number}"));

@@ -1,4 +1,4 @@
-//! Looks for something in the sources of the workspace, apart from files that may have it.
+//! Searches the sources of the workspace, except allowed files.
 
 use std::{
     collections::BTreeMap,
@@ -6,14 +6,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Sources that may have something, and why. A folder stands for all files in it.
+/// Sources that may contain a match, with reasons. A folder stands for all files in it.
 pub(crate) type Allowed = &'static [(&'static str, &'static str)];
 
-/// Folders of the workspace that hold no sources of the compiler: tests, builds, and tools that generate test models.
+/// Folders without sources of the compiler: tests, builds, and environments.
 const SKIPPED: &[&str] = &["target", "test", "lit", ".git", ".venv", ".highs"];
 
-/// Checks that `find` finds nothing in the sources below `folders` (all, if there are none) but for those that are allowed, and
-/// that these need to be. `what` is for the message.
+/// Checks that `find` returns nothing for the sources below `folders` (all, if empty) except the allowed ones, and that all
+/// exceptions are needed. `what` describes the matches in messages.
 pub(crate) fn check(what: &str, folders: &[&str], allowed: Allowed, find: impl Fn(&Path, &str) -> Vec<String>) {
     let root = divi_test::repository();
     let mut files = vec![];
@@ -22,11 +22,11 @@ pub(crate) fn check(what: &str, folders: &[&str], allowed: Allowed, find: impl F
     let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut unused: Vec<_> = allowed.iter().map(|(path, _)| *path).collect();
     for file in files {
-        let path = file.strip_prefix(root).expect("it was found there");
+        let path = file.strip_prefix(root).expect("files are below the root");
         if !folders.is_empty() && !folders.iter().any(|folder| path.starts_with(folder)) {
             continue;
         }
-        let places = find(path, &fs::read_to_string(&file).expect("sources are text"));
+        let places = find(path, &fs::read_to_string(&file).expect("sources are UTF-8"));
         if places.is_empty() {
             continue;
         }
@@ -38,12 +38,12 @@ pub(crate) fn check(what: &str, folders: &[&str], allowed: Allowed, find: impl F
         }
     }
     assert!(found.is_empty(), "{what}: {found:#?}");
-    assert!(unused.is_empty(), "exceptions that no source needs any more: {unused:?}");
+    assert!(unused.is_empty(), "unused exceptions: {unused:?}");
 }
 
 /// Collects the Rust files of all `src` folders, without tests.
 fn sources(folder: &Path, files: &mut Vec<PathBuf>) {
-    let mut entries: Vec<_> = fs::read_dir(folder).expect("the folder is there").flatten().collect();
+    let mut entries: Vec<_> = fs::read_dir(folder).expect("the folder is readable").flatten().collect();
     entries.sort_by_key(|entry| entry.file_name());
     for entry in entries {
         let name = entry.file_name().to_string_lossy().into_owned();
@@ -52,7 +52,7 @@ fn sources(folder: &Path, files: &mut Vec<PathBuf>) {
             if !SKIPPED.contains(&name.as_str()) && name != "tests" {
                 sources(&path, files);
             }
-        } else if name.ends_with(".rs") && !matches!(name.as_str(), "tests.rs" | "testing.rs" | "case.rs") {
+        } else if name.ends_with(".rs") && !matches!(name.as_str(), "tests.rs" | "testing.rs" | "test_operator.rs") {
             files.push(path);
         }
     }
@@ -67,8 +67,8 @@ pub(crate) fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
     lines.map(|(number, line)| (number + 1, line.split("//").next().unwrap_or_default()))
 }
 
-/// Returns the texts that a line quotes.
+/// Returns the quoted strings of a line.
 pub(crate) fn quoted(code: &str) -> impl Iterator<Item = &str> {
-    // Quotes alternate: what is between the first and the second is text, and so on.
+    // Quotes alternate: strings are between the first and the second, the third and the fourth, and so on.
     code.split('"').skip(1).step_by(2)
 }

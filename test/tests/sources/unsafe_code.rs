@@ -1,14 +1,15 @@
-//! Unsafe code and raw pointers of MLIR are in files named `ffi.rs`; the names of `divi` attributes and operations are in the dialect.
+//! Unsafe code and raw MLIR pointers occur in files named `ffi.rs` only; names of `divi` attributes and operations occur in
+//! the dialect only.
 
 use crate::scan::{Allowed, check, code, quoted};
 use std::path::Path;
 
-/// The compiler. The runtime is about memory and drivers, and has unsafe code in many places.
+/// Folders of the compiler. The runtime handles memory and drivers, and has unsafe code in many places.
 const COMPILER: &[&str] = &["dialect", "passes", "tools/opt", "tools/plugin"];
 
 const UNSAFE: Allowed = &[
     ("passes/mlir/build/rust.rs", "generates the entry points that src/ffi.rs includes"),
-    ("passes/report/src/html.rs", "a word of the Content Security Policy, not of Rust"),
+    ("passes/report/src/html.rs", "a keyword of the Content Security Policy, not of Rust"),
 ];
 
 #[test]
@@ -20,7 +21,7 @@ fn unsafe_code_is_in_files_named_ffi() {
 
 #[test]
 fn names_of_the_dialect_are_in_the_dialect() {
-    check("names of the divi dialect, where keys of `attr` and `op` should be", &["passes/mlir"], &[], |_, text| {
+    check("names of the divi dialect; use keys of `attr` and `op` instead", &["passes/mlir"], &[], |_, text| {
         let is_name =
             |text: &str| text.starts_with("divi.") && text[5..].chars().all(|c| c.is_ascii_lowercase() || c == '_');
         let names = |(number, line)| {
@@ -34,7 +35,7 @@ fn is_ffi(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name == "ffi.rs")
 }
 
-/// The lines that have one of some words.
+/// Returns the lines that contain one of the words.
 fn lines_with(text: &str, words: &[&str]) -> Vec<String> {
     let has = |line: &str| line.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| words.contains(&word));
     code(text).filter(|(_, line)| has(line)).map(|(number, _)| format!("line {number}")).collect()
