@@ -62,7 +62,7 @@ fn devices_of_a_registered_kind_are_verified() {
     device::register(Box::new(Toy)).unwrap();
     assert!(Module::parse(&context, &device("")).is_some_and(|module| module.as_operation().verify()));
     assert!(Module::parse(&context, &device(", weights = \"streamed\"")).is_none());
-    assert_eq!(last(), "'divi.device' op has weights \"streamed\": a toy device reads them where they are");
+    assert_eq!(last(), "'divi.device' op has weights \"streamed\", which devices of kind toy do not support");
     assert!(Module::parse(&context, &device("").replace("toy\"", "tpu\"")).is_none());
     assert_eq!(last(), "'divi.device' op has kind \"tpu\": expected one of cpu, cuda, toy");
 

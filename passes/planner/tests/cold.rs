@@ -396,7 +396,7 @@ fn ways_of_parameters() {
     refuses(
         &problem,
         &plan,
-        "bus pcie: what has to flow between 0 and 30 takes 50 µs on a bus of its own: 20 µs too long",
+        "bus pcie: the flow between 0 and 30 takes 50 µs with the whole bandwidth: 20 µs too long",
     );
     let schedule =
         Schedule::Latency { device: vec![1, 1], start: [0.0, 53.0].map(Micros).to_vec(), makespan: Micros(58.0) };

@@ -337,6 +337,6 @@ fn transfers_that_share_a_bus() {
         &problem,
         &halves,
         &shared,
-        "bus pcie: what has to flow between 10 and 49 takes 40 µs on a bus of its own: 1 µs too long",
+        "bus pcie: the flow between 10 and 49 takes 40 µs with the whole bandwidth: 1 µs too long",
     );
 }
