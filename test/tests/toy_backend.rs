@@ -148,7 +148,7 @@ fn unsupported_tasks_are_planned_on_other_devices() {
     let pinned = folder("pinned");
     let error = compiled(&pinned, &settings(&pinned, SYSTEM, &["node_product=toy0"])).unwrap_err();
     assert!(error.contains("1 task cannot run on @toy0: MatMul (no code for this operator)"), "{error}");
-    assert!(error.contains("'node_product' is pinned to @toy0, and excluded from there"), "{error}");
+    assert!(error.contains("'node_product' is pinned to @toy0, and excluded from it"), "{error}");
 
     // A device without code generation is left idle, with a reason.
     let old = folder("old");
