@@ -89,19 +89,7 @@ fn scatter_elements(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
         cx.call(count, grain, &[indices, updates], &[output], |b, kernel| {
             b.repeat(outer, |first| {
                 b.for_each(kernel.begin, kernel.end, 1, |i| {
-                    let mut place = vec![];
-                    let mut rest = i;
-                    for &extent in inner.iter().skip(1).rev() {
-                        let (quotient, coordinate) = b.div_rem(rest, extent);
-                        place.push(coordinate);
-                        rest = quotient;
-                    }
-                    if !inner.is_empty() {
-                        place.push(rest);
-                    }
-                    place.push(first);
-                    place.reverse();
-                    scatter(b, kernel.buffers, place);
+                    scatter(b, kernel.buffers, [&[first], &b.coordinates(i, inner)[..]].concat());
                 });
             });
         });
