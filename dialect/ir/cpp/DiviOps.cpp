@@ -113,12 +113,19 @@ static LogicalResult verifyOperandsOnDevice(Operation *op, FlatSymbolRefAttr dev
   return success();
 }
 
+/// Returns true if no operation of these kinds precedes `op` in its block. Verifiers of a whole block run on its first one.
+template <typename... Ops> static bool isFirstInBlock(Operation *op) {
+  for (Operation *before = op->getPrevNode(); before; before = before->getPrevNode())
+    if (isa<Ops...>(before))
+      return false;
+  return true;
+}
+
 /// Verifies the placement of all operands in a block with explicit transfers. In a block that has `divi.device` attributes
 /// but no transfer or launch, transfers are implicit. Runs once per block: on its first transfer or launch.
 static LogicalResult verifyExplicitBlock(Operation *op) {
-  for (Operation *before = op->getPrevNode(); before; before = before->getPrevNode())
-    if (isa<TransferOp, LaunchOp>(before))
-      return success();
+  if (!isFirstInBlock<TransferOp, LaunchOp>(op))
+    return success();
   for (Operation &decided : *op->getBlock())
     if (auto device = decided.getAttrOfType<FlatSymbolRefAttr>("divi.device"))
       if (failed(verifyOperandsOnDevice(&decided, device)))
@@ -175,9 +182,8 @@ using Links = llvm::DenseMap<std::pair<Attribute, Attribute>, LinkOp>;
 /// Verifies that no two links of a module connect the same devices in the same direction. Runs once per module: on its first
 /// link.
 static LogicalResult verifyDistinctLinks(LinkOp link) {
-  for (Operation *before = link->getPrevNode(); before; before = before->getPrevNode())
-    if (isa<LinkOp>(before))
-      return success();
+  if (!isFirstInBlock<LinkOp>(link))
+    return success();
   Links links;
   for (LinkOp later : link->getParentOfType<ModuleOp>().getOps<LinkOp>()) {
     auto [earlier, inserted] = links.try_emplace({later.getFromAttr(), later.getToAttr()}, later);
@@ -234,9 +240,8 @@ LogicalResult TransferOp::verify() {
 /// Verifies that every transfer of a block has a link. A module declares either no links or all of them. Runs once per block:
 /// on its first transfer.
 static LogicalResult verifyLinked(TransferOp transfer, SymbolTableCollection &symbols) {
-  for (Operation *before = transfer->getPrevNode(); before; before = before->getPrevNode())
-    if (isa<TransferOp>(before))
-      return success();
+  if (!isFirstInBlock<TransferOp>(transfer))
+    return success();
   llvm::DenseSet<std::pair<Attribute, Attribute>> links;
   for (LinkOp link : transfer->getParentOfType<ModuleOp>().getOps<LinkOp>())
     links.insert({link.getFromAttr(), link.getToAttr()});
