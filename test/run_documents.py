@@ -78,15 +78,16 @@ def canonical(line, varies):
 def check(document, tools):
     """Returns the number of commands that were run, and the faults."""
     ran, faults = 0, []
+    transcripts = [block for block in blocks(document.read_text()) if block[1].split(",")[0] == "console"]
+    if not transcripts:
+        return ran, faults
     with tempfile.TemporaryDirectory() as folder:
         # Copies, because paths in outputs are those of the files themselves, not of symbolic links.
         for name in ("test/models", "test/problems", "test/profiles", "examples"):
             shutil.copytree(ROOT / name, Path(folder) / name)
         environment = dict(os.environ, PATH=f"{tools}:{ROOT / '.venv/bin'}:{os.environ['PATH']}")
-        for start, info, lines in blocks(document.read_text()):
-            language, *words = info.split(",")
-            if language != "console":
-                continue
+        for start, info, lines in transcripts:
+            words = info.split(",")[1:]
             log = next((word[4:] for word in words if word.startswith("log=")), None)
             unknown = [word for word in words if word != "varies" and not word.startswith("log=")]
             if unknown:

@@ -1,6 +1,6 @@
 //! Compares two decoders on the same files: divi's and the `onnx-protobuf` crate must agree on every common field.
 //!
-//! That crate implements IR version 10; later fields are skipped where noted.
+//! It implements IR version 10; later fields are skipped where noted.
 
 use bytes::Bytes;
 use divi_passes::import::{
