@@ -34,7 +34,6 @@ pub mod prepare;
 mod profile;
 mod program;
 mod random_input;
-pub mod random_weights;
 mod request;
 mod runtime;
 mod slot;
@@ -46,6 +45,7 @@ pub mod weights;
 mod workers;
 
 pub use cold::ColdStart;
+pub use divi_random_weights as random_weights;
 pub use drivers::Drivers;
 pub use dtype::DType;
 pub use error::{Error, Result};
