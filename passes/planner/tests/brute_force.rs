@@ -158,8 +158,8 @@ fn examine_many(count: usize, size: &Size, seed: u64) -> Tally {
 
 #[test]
 fn one_input() {
-    let tally = examine_many(700, &Size { nodes: 4, devices: 3, inputs: 1 }, 1);
-    assert!(tally.solved > 3500 && tally.refused > 20 && tally.tight > 350, "{} solved", tally.solved);
+    let tally = examine_many(400, &Size { nodes: 4, devices: 3, inputs: 1 }, 1);
+    assert!(tally.solved > 2000 && tally.refused > 11 && tally.tight > 200, "{} solved", tally.solved);
     assert!(tally.not_found * 50 < tally.solved, "{} not found", tally.not_found);
 }
 
