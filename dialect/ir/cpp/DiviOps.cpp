@@ -76,13 +76,18 @@ static DeviceOp hostDevice(Operation *op) {
 /// Returns the device whose memory holds a value; null if the value is on all devices (constants) or its device is not
 /// specified.
 static FlatSymbolRefAttr homeOf(Value value, Operation *user) {
+  // A slice or gather is where its first operand is. In an unreachable block, it may use its own result.
+  SmallPtrSet<Operation *, 4> visited;
+  while (isa_and_present<SliceOp, GatherOp>(value.getDefiningOp()) && value.getDefiningOp()->getNumOperands() > 0) {
+    if (!visited.insert(value.getDefiningOp()).second)
+      return {};
+    value = value.getDefiningOp()->getOperand(0);
+  }
   // The defining operation may not have been verified yet: its properties may be null.
   if (auto transfer = value.getDefiningOp<TransferOp>())
     return transfer.getProperties().to;
   if (auto launch = value.getDefiningOp<LaunchOp>())
     return launch.getProperties().device;
-  if (isa_and_present<SliceOp, GatherOp>(value.getDefiningOp()) && value.getDefiningOp()->getNumOperands() > 0)
-    return homeOf(value.getDefiningOp()->getOperand(0), user);
   if (Operation *definer = value.getDefiningOp())
     return definer->getAttrOfType<FlatSymbolRefAttr>("divi.device");
   auto argument = cast<BlockArgument>(value);
@@ -126,9 +131,9 @@ template <typename... Ops> static bool isFirstInBlock(Operation *op) {
 static LogicalResult verifyExplicitBlock(Operation *op) {
   if (!isFirstInBlock<TransferOp, LaunchOp>(op))
     return success();
-  for (Operation &decided : *op->getBlock())
-    if (auto device = decided.getAttrOfType<FlatSymbolRefAttr>("divi.device"))
-      if (failed(verifyOperandsOnDevice(&decided, device)))
+  for (Operation &placed : *op->getBlock())
+    if (auto device = placed.getAttrOfType<FlatSymbolRefAttr>("divi.device"))
+      if (failed(verifyOperandsOnDevice(&placed, device)))
         return failure();
   return success();
 }
@@ -301,32 +306,33 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
 // divi.slice and divi.gather
 //===----------------------------------------------------------------------===//
 
-/// Returns the type for one input, given the type for `count` inputs along `axis`; emits an error on `op` if the axis
-/// does not consist of `outer` parts with `count` inputs each.
+/// Returns the type for one input, given the type for `count` inputs; emits an error on `op` if `axis` cannot be
+/// divided into `outer` parts, each of which has all `count` inputs.
 static FailureOr<RankedTensorType> forOneInput(Operation *op, RankedTensorType type, int64_t axis, int64_t outer,
                                                int64_t count) {
   if (axis < 0 || axis >= type.getRank())
     return op->emitOpError() << "has its inputs on axis " << axis << ", which " << type << " does not have";
   if (outer < 1 || count < 1)
-    return op->emitOpError() << "has " << count << " inputs in " << outer << " parts: both must be positive";
+    return op->emitOpError() << "has " << count << " inputs in each of " << outer << " parts: both must be positive";
   SmallVector<int64_t> shape(type.getShape());
   int64_t parts;
   if (llvm::MulOverflow(outer, count, parts))
-    return op->emitOpError() << "has " << count << " inputs in " << outer << " parts, whose product overflows";
+    return op->emitOpError() << "has " << count << " inputs in each of " << outer << " parts, whose product overflows";
   if (!ShapedType::isDynamic(shape[axis])) {
     if (shape[axis] % parts != 0)
-      return op->emitOpError() << "has " << count << " inputs in " << outer << " parts, which do not divide axis " << axis
-                               << " of " << type;
+      return op->emitOpError() << "has " << count << " inputs in each of " << outer
+                               << " parts, which do not divide axis " << axis << " of " << type;
     shape[axis] /= count;
   }
   return type.clone(shape);
 }
 
-/// Returns the type for `count` inputs, given the type for one.
-static RankedTensorType forInputs(RankedTensorType one, int64_t axis, int64_t count) {
+/// Returns the type for `count` inputs, given the type for one; emits an error on `op` if `axis` becomes too large.
+static FailureOr<RankedTensorType> forInputs(Operation *op, RankedTensorType one, int64_t axis, int64_t count) {
   SmallVector<int64_t> shape(one.getShape());
-  if (!ShapedType::isDynamic(shape[axis]))
-    shape[axis] *= count;
+  if (!ShapedType::isDynamic(shape[axis]) && llvm::MulOverflow(shape[axis], count, shape[axis]))
+    return op->emitOpError() << "has " << count << " inputs of " << one << ", whose size on axis " << axis
+                             << " overflows";
   return one.clone(shape);
 }
 
@@ -340,10 +346,12 @@ LogicalResult SliceOp::verify() {
   for (int64_t position : getPositions())
     if (position < 0 || position >= int64_t(getCount()))
       return emitOpError() << "takes input " << position << " of " << getCount() << ", counted from 0";
-  RankedTensorType expected = forInputs(*one, getAxis(), getPositions().size());
-  if (getOutput().getType() != expected)
+  FailureOr<RankedTensorType> expected = forInputs(*this, *one, getAxis(), getPositions().size());
+  if (failed(expected))
+    return failure();
+  if (getOutput().getType() != *expected)
     return emitOpError() << "has result type " << getOutput().getType() << ", but " << getPositions().size()
-                         << " inputs of " << getInput().getType() << " have type " << expected;
+                         << " inputs of " << getInput().getType() << " have type " << *expected;
   return success();
 }
 
@@ -361,11 +369,14 @@ LogicalResult GatherOp::verify() {
     if (unit && unit != *one)
       return emitOpError() << "concatenates inputs of different types: " << unit << " and " << *one;
     unit = *one;
-    total += count;
+    if (llvm::AddOverflow(total, count, total))
+      return emitOpError("has input counts whose sum overflows");
   }
-  RankedTensorType expected = forInputs(unit, getAxis(), total);
-  if (getOutput().getType() != expected)
+  FailureOr<RankedTensorType> expected = forInputs(*this, unit, getAxis(), total);
+  if (failed(expected))
+    return failure();
+  if (getOutput().getType() != *expected)
     return emitOpError() << "has result type " << getOutput().getType() << ", but " << total << " inputs of " << unit
-                         << " have type " << expected;
+                         << " have type " << *expected;
   return success();
 }

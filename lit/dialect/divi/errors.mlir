@@ -804,9 +804,70 @@ func.func @main(%x: tensor<4x3xf32>) {
 
 // -----
 
+// Tests that the number of inputs must be positive.
+func.func @main(%x: tensor<4x3xf32>) {
+  // expected-error @below {{'divi.slice' op has 0 inputs in each of 1 parts: both must be positive}}
+  %0 = divi.slice %x[0] of 0 axis 0 : tensor<4x3xf32> -> tensor<1x3xf32>
+  return
+}
+
+// -----
+
+// Tests that the number of inputs in all parts must not overflow.
+func.func @main(%x: tensor<?x3xf32>) {
+  // expected-error @below {{'divi.slice' op has 4611686018427387904 inputs in each of 2 parts, whose product overflows}}
+  %0 = divi.slice %x[0] of 4611686018427387904 axis 0 outer 2 : tensor<?x3xf32> -> tensor<?x3xf32>
+  return
+}
+
+// -----
+
+// Tests that the size of a slice that repeats inputs must not overflow.
+func.func @main(%x: tensor<4611686018427387904xi8>) {
+  // expected-error @below {{'divi.slice' op has 2 inputs of 'tensor<4611686018427387904xi8>', whose size on axis 0 overflows}}
+  %0 = divi.slice %x[0, 0] of 1 axis 0 : tensor<4611686018427387904xi8> -> tensor<?xi8>
+  return
+}
+
+// -----
+
+// Tests that the size of a gather must not overflow.
+func.func @main(%x: tensor<4611686018427387904xi8>) {
+  // expected-error @below {{'divi.gather' op has 2 inputs of 'tensor<4611686018427387904xi8>', whose size on axis 0 overflows}}
+  %0 = divi.gather %x of 1, %x of 1 axis 0 : (tensor<4611686018427387904xi8>, tensor<4611686018427387904xi8>) -> tensor<?xi8>
+  return
+}
+
+// -----
+
+// Tests that the number of gathered inputs must not overflow.
+func.func @main(%x: tensor<?xi8>) {
+  // expected-error @below {{'divi.gather' op has input counts whose sum overflows}}
+  %0 = divi.gather %x of 9223372036854775807, %x of 1 axis 0 : (tensor<?xi8>, tensor<?xi8>) -> tensor<?xi8>
+  return
+}
+
+// -----
+
+// Tests that slices and gathers that use each other, as an unreachable block may have, do not stop the verification.
+divi.device @cpu0 {kind = "cpu", memory = 1 : i64}
+divi.device @gpu0 {kind = "cuda", memory = 1 : i64}
+divi.link @gpu0 -> @cpu0 {bandwidth = 1.0 : f64, latency = 0.0 : f64}
+func.func @main() {
+  return
+^unreachable:
+  %0 = divi.slice %1[0] of 1 axis 0 : tensor<2xf32> -> tensor<2xf32>
+  %1 = divi.gather %0 of 1 axis 0 : (tensor<2xf32>) -> tensor<2xf32>
+  // expected-error @below {{'divi.transfer' op has no link: declare 'divi.link @cpu0 -> @gpu0 {…}'}}
+  %2 = divi.transfer %1 from @cpu0 to @gpu0 : tensor<2xf32>
+  return
+}
+
+// -----
+
 // Tests that the number of inputs must divide the size of the axis.
 func.func @main(%x: tensor<6x3xf32>) {
-  // expected-error @below {{'divi.slice' op has 4 inputs in 1 parts, which do not divide axis 0 of 'tensor<6x3xf32>'}}
+  // expected-error @below {{'divi.slice' op has 4 inputs in each of 1 parts, which do not divide axis 0 of 'tensor<6x3xf32>'}}
   %0 = divi.slice %x[0] of 4 axis 0 : tensor<6x3xf32> -> tensor<1x3xf32>
   return
 }
