@@ -4,7 +4,7 @@ use divi_dialect::{
     BatchAttribute, BatchCost, Block, CostAttribute, ExternalAttribute, MoveAttribute, NamedAttribute, NewOperation,
     Operation, attr, new_context, op,
 };
-use melior::ir::{Location, Module, Type};
+use melior::ir::{Attribute, Location, Module, Type};
 use std::collections::BTreeSet;
 
 #[test]
@@ -26,6 +26,24 @@ fn a_device_is_built_and_read() {
     assert!(Operation::from(&module).verify());
     let text = module.as_operation().to_string();
     assert!(text.contains(r#"divi.device @gpu0 {arch = "sm_90", kind = "cuda", memory = 1073741824 : i64}"#), "{text}");
+}
+
+#[test]
+fn integers_of_up_to_64_bits_are_read() {
+    let context = new_context();
+    let read = |text: &str| {
+        let attribute = Attribute::parse(&context, text).unwrap();
+        (attr::as_integer(attribute), attr::as_wrapping_integer(attribute))
+    };
+    assert_eq!(read("-3 : i8"), (Some(-3), Some(-3)));
+    assert_eq!(read("7 : index"), (Some(7), Some(7)));
+    assert_eq!(read("-9223372036854775808 : si64"), (Some(i64::MIN), Some(i64::MIN)));
+    assert_eq!(read("18446744073709551615 : ui64"), (None, Some(-1)));
+    // All 128 bits are significant.
+    assert_eq!(read("170141183460469231731687303715884105727 : i128"), (None, None));
+    assert_eq!(read("170141183460469231731687303715884105727 : si128"), (None, None));
+    assert_eq!(read("340282366920938463463374607431768211455 : ui128"), (None, None));
+    assert_eq!(read("1.0 : f64"), (None, None));
 }
 
 #[test]

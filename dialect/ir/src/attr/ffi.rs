@@ -25,10 +25,21 @@ pub fn as_string(attribute: Attribute<'_>) -> Option<&str> {
     })
 }
 
-/// Returns an integer of any signedness; `None` if it does not fit into `i64` or the attribute is of another kind.
+/// Returns true for integers of at most 64 bits, which MLIR's C API can read.
+fn is_readable_integer(raw: MlirAttribute) -> bool {
+    if !call!(mlirAttributeIsAInteger(raw)) {
+        return false;
+    }
+    let r#type = call!(mlirAttributeGetType(raw));
+    let is_index = !call!(mlirTypeIsAInteger(r#type));
+    is_index || call!(mlirIntegerTypeGetWidth(r#type)) <= 64
+}
+
+/// Returns an integer of any signedness; `None` if it does not fit into `i64`, if its type has more than 64 bits, or if
+/// the attribute is of another kind.
 pub fn as_integer(attribute: Attribute<'_>) -> Option<i64> {
     let raw = attribute.to_raw();
-    if !call!(mlirAttributeIsAInteger(raw)) {
+    if !is_readable_integer(raw) {
         return None;
     }
     let r#type = call!(mlirAttributeGetType(raw));
@@ -42,11 +53,11 @@ pub fn as_integer(attribute: Attribute<'_>) -> Option<i64> {
     }
 }
 
-/// Returns an integer of any signedness; unsigned ones that do not fit into `i64` wrap around.
+/// Returns an integer of any signedness; unsigned ones that do not fit into `i64` wrap around. `None` if its type has
+/// more than 64 bits, or if the attribute is of another kind.
 pub fn as_wrapping_integer(attribute: Attribute<'_>) -> Option<i64> {
     let raw = attribute.to_raw();
-    as_integer(attribute)
-        .or_else(|| call!(mlirAttributeIsAInteger(raw)).then(|| call!(mlirIntegerAttrGetValueUInt(raw)) as i64))
+    as_integer(attribute).or_else(|| is_readable_integer(raw).then(|| call!(mlirIntegerAttrGetValueUInt(raw)) as i64))
 }
 
 /// Returns a float of any width; `None` for attributes of other kinds.
@@ -65,7 +76,7 @@ pub fn as_type(attribute: Attribute<'_>) -> Option<Type<'_>> {
     })
 }
 
-/// Returns the type of a typed attribute, such as elements; `none` for others.
+/// Returns the type of a typed attribute, such as elements; MLIR's type `none` for others.
 pub fn type_of(attribute: Attribute<'_>) -> Type<'_> {
     let r#type = call!(mlirAttributeGetType(attribute.to_raw()));
     // SAFETY: types live as long as their context.
@@ -136,6 +147,11 @@ pub fn entry<'m>(dictionary: Attribute<'m>, name: &str) -> Option<Attribute<'m>>
 /// Returns true for `dense_resource<…>`.
 pub fn is_resource(attribute: Attribute<'_>) -> bool {
     call!(mlirAttributeIsADenseResourceElements(attribute.to_raw()))
+}
+
+/// Returns true for `dense<…>`.
+pub fn is_dense(attribute: Attribute<'_>) -> bool {
+    call!(mlirAttributeIsADenseElements(attribute.to_raw()))
 }
 
 /// Returns true for a `dense<…>` whose elements are all equal and stored once.
@@ -214,9 +230,4 @@ pub fn float_of_type(r#type: Type<'_>, value: f64) -> Attribute<'_> {
 pub fn print(attribute: Attribute<'_>, mut sink: &mut dyn FnMut(&[u8])) {
     let sink: &mut Sink<'_> = &mut sink;
     call!(mlirAttributePrint(attribute.to_raw(), Some(print_to_sink), std::ptr::from_mut(sink).cast()));
-}
-
-/// Returns true for `dense<…>`.
-pub fn is_dense(attribute: Attribute<'_>) -> bool {
-    call!(mlirAttributeIsADenseElements(attribute.to_raw()))
 }
