@@ -22,6 +22,11 @@ void ONNXDialect::initialize() {
   allowUnknownOperations();
 }
 
+/// Returns the name of the attribute of `onnx.Constant` that holds elements.
+static StringRef elementsName(Attribute elements) {
+  return isa<SparseElementsAttr>(elements) ? "sparse_value" : "value";
+}
+
 Operation *ONNXDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type, Location loc) {
   if (isa<UnitAttr>(value) && isa<NoneType>(type))
     return NoValueOp::create(builder, loc, type, builder.getUnitAttr());
@@ -30,7 +35,7 @@ Operation *ONNXDialect::materializeConstant(OpBuilder &builder, Attribute value,
     return nullptr;
   OperationState state(loc, ConstantOp::getOperationName());
   state.addTypes(type);
-  state.addAttribute("value", value);
+  state.addAttribute(elementsName(value), value);
   return builder.create(state);
 }
 
@@ -50,9 +55,10 @@ LogicalResult divi::onnx::verifyByInference(Operation *op) { return success(divi
 
 void ConstantOp::print(OpAsmPrinter &printer) {
   auto value = dyn_cast_or_null<TypedAttr>(getValueAttr() ? getValueAttr() : getSparseValueAttr());
-  if (value && value.getType() == getType()) {
+  // Elements without the name of their attribute are read back as the attribute of their kind.
+  if (value && value.getType() == getType() && (*this)->getAttr(elementsName(value)) == value) {
     printer << ' ' << value;
-    printer.printOptionalAttrDict((*this)->getAttrs(), {"value", "sparse_value"});
+    printer.printOptionalAttrDict((*this)->getAttrs(), elementsName(value));
     return;
   }
   printer.printOptionalAttrDict((*this)->getAttrs());
@@ -74,7 +80,7 @@ ParseResult ConstantOp::parse(OpAsmParser &parser, OperationState &result) {
       result.addTypes(typed.getType());
       if (parser.parseOptionalAttrDict(result.attributes))
         return failure();
-      result.addAttribute(isa<SparseElementsAttr>(value) ? "sparse_value" : "value", value);
+      result.addAttribute(elementsName(value), value);
       return success();
     }
   }
@@ -107,6 +113,7 @@ OpFoldResult ConstantOp::fold(FoldAdaptor) {
   }
   if (StringAttr value = getValueStringAttr())
     return DenseStringElementsAttr::get(RankedTensorType::get({}, StringType::get(context)), {value.getValue()});
+  // Exactly one of the attributes is set.
   auto range = llvm::map_range(getValueStringsAttr().getAsRange<StringAttr>(), [](StringAttr v) { return v.getValue(); });
   SmallVector<StringRef> strings = llvm::to_vector(range);
   return DenseStringElementsAttr::get(shape(strings.size(), StringType::get(context)), strings);
@@ -146,7 +153,8 @@ LogicalResult ReturnOp::verify() {
   return success();
 }
 
-/// Rejects functions as parents. Parents (If, Loop, Scan, SequenceMap) need not be registered, so ParentOneOf does not apply.
+/// Rejects functions as parents. Valid parents (If, Loop, Scan, SequenceMap) may be unregistered, so ParentOneOf cannot
+/// list them.
 LogicalResult YieldOp::verify() {
   if (isa_and_present<func::FuncOp>((*this)->getParentOp()))
     return emitOpError("ends a subgraph, not a function: end the function with 'onnx.Return' or 'func.return'");

@@ -42,6 +42,8 @@ module @constants {
     %12 = onnx.Constant dense<["one", "two"]> : tensor<2x!onnx.String>
     %13 = onnx.Constant dense_resource<little> : tensor<2xf32>
     %14 = onnx.Constant dense<> : tensor<0xf32>
+    %15 = onnx.Constant {value = sparse<[[0, 1]], [7]> : tensor<2x2xi32>} : tensor<2x2xi32>
+    %16 = onnx.Constant {sparse_value = dense<7> : tensor<2xi32>} : tensor<2xi32>
     return
   }
 }
@@ -61,6 +63,8 @@ module @constants {
 // CHECK: onnx.Constant dense<["one", "two"]> : tensor<2x!onnx.String>
 // CHECK: onnx.Constant dense_resource<little> : tensor<2xf32>
 // CHECK: onnx.Constant dense<> : tensor<0xf32>
+// CHECK: onnx.Constant {value = sparse<{{.*}}> : tensor<2x2xi32>} : tensor<2x2xi32>
+// CHECK: onnx.Constant {sparse_value = dense<7> : tensor<2xi32>} : tensor<2xi32>
 
 // -----
 
