@@ -46,7 +46,8 @@ impl<'m> Value<'m> {
 
     /// Returns melior's reference.
     pub fn as_melior(self) -> MeliorValue<'m, 'm> {
-        call!(value_from_raw(self.0))
+        // SAFETY: the value is alive for `'m`.
+        unsafe { MeliorValue::from_raw(self.0) }
     }
 
     /// Returns the type.
@@ -114,13 +115,4 @@ impl<'m> Value<'m> {
     pub fn replace_all_uses_with(self, other: Value<'m>) {
         call!(mlirValueReplaceAllUsesOfWith(self.0, other.0));
     }
-}
-
-/// Wraps a pointer with lifetimes that can be named, unlike those of melior's function.
-///
-/// # Safety
-/// The value must be alive for `'m`.
-unsafe fn value_from_raw<'m>(raw: MlirValue) -> MeliorValue<'m, 'm> {
-    // SAFETY: guaranteed by the caller.
-    unsafe { MeliorValue::from_raw(raw) }
 }

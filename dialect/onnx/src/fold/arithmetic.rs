@@ -45,7 +45,7 @@ pub(super) fn maximum(a: f64, b: f64) -> f64 {
 }
 
 /// Returns the minimum; NaN if an operand is NaN.
-pub(super) fn minimum(a: f64, b: f64) -> f64 {
+fn minimum(a: f64, b: f64) -> f64 {
     if a.is_nan() || a <= b { a } else { b }
 }
 

@@ -1,7 +1,7 @@
 //! Reductions over axes.
 
 use super::{
-    arithmetic::{float_op, int_op, maximum, minimum},
+    arithmetic::{float_op, int_op},
     array::{Array, Decoded, axes, constant, optional_ints},
     bounded, partial,
     source::{Source, content},
@@ -24,11 +24,11 @@ fn repeated(op: Op) -> Op {
 
 pub(super) fn reduce(node: &Node<'_>) -> Option<KnownElements> {
     let data = Source::of(node, 0)?;
-    let named = optional_ints(node, 1)?.unwrap_or_default();
-    let axes = match named[..] {
+    let given = optional_ints(node, 1)?.unwrap_or_default();
+    let axes = match given[..] {
         [] if node.flag("noop_with_empty_axes", false).ok()? => return data.reshaped(data.dims.to_vec()),
         [] => (0..data.rank()).collect(),
-        _ => axes(&named, data.rank())?,
+        _ => axes(&given, data.rank())?,
     };
     let shape = Reduced::new(&data.dims, &axes, node.flag("keepdims", true).ok()?)?;
     let Some(tensor) = constant(node, 0) else { return reduce_partial(node, &data, shape) };
@@ -51,7 +51,7 @@ pub(super) fn reduce(node: &Node<'_>) -> Option<KnownElements> {
             let mut result = accumulate(&values, &shape, identity, first, |a, b| Some(f(a, b)))?;
             if node.op == Op::ReduceMean {
                 // The mean of no elements is 0 / 0 = NaN, as in numpy.
-                result.iter_mut().for_each(|sum| *sum /= shape.size);
+                result.iter_mut().for_each(|sum| *sum /= shape.count);
             }
             Decoded::Floats(Array { dims: shape.dims, data: result })
         }
@@ -66,7 +66,7 @@ struct Reduced {
     /// Strides in the result for the operand's axes; 0 for reduced axes.
     steps: Vec<isize>,
     /// Number of operand elements per result element.
-    size: f64,
+    count: f64,
 }
 
 impl Reduced {
@@ -78,9 +78,9 @@ impl Reduced {
         let steps =
             strides(&kept).into_iter().zip(&is_reduced).map(|(stride, &reduced)| if reduced { 0 } else { stride });
         let steps = steps.collect();
-        let size = axes.iter().map(|&axis| dims[axis] as f64).product();
+        let count = axes.iter().map(|&axis| dims[axis] as f64).product();
         let result = kept.iter().zip(&is_reduced).filter(|&(_, &reduced)| keep || !reduced).map(|(&dim, _)| dim);
-        Some(Self { dims: result.collect(), steps, size })
+        Some(Self { dims: result.collect(), steps, count })
     }
 }
 
@@ -122,14 +122,12 @@ pub(super) fn arg(node: &Node<'_>) -> Option<KnownElements> {
     let largest = node.op == Op::ArgMax;
     let positions: Option<Vec<i64>> = match Decoded::of(tensor)? {
         Decoded::Ints(values) => {
-            let better = |a: i64, b: i64| if largest { a > b } else { a < b };
-            lines.starts().map(|start| best(&values.data, start, &lines, last, better)).collect()
+            lines.starts().map(|start| extremum_position(&values.data, start, &lines, last, largest)).collect()
         }
         // Implementations differ in the order of NaN.
         Decoded::Floats(values) if values.data.iter().any(|value| value.is_nan()) => None,
         Decoded::Floats(values) => {
-            let better = |a: f64, b: f64| a != b && (if largest { maximum(a, b) } else { minimum(a, b) }) == a;
-            lines.starts().map(|start| best(&values.data, start, &lines, last, better)).collect()
+            lines.starts().map(|start| extremum_position(&values.data, start, &lines, last, largest)).collect()
         }
     };
     let mut dims = tensor.dims().to_vec();
@@ -141,17 +139,20 @@ pub(super) fn arg(node: &Node<'_>) -> Option<KnownElements> {
     Tensor::from_ints(DType::I64, dims, &positions?).map(KnownElements::Constant)
 }
 
-fn best<T: Copy + PartialEq>(
+/// Returns the position of the maximum (`largest`) or minimum of the line that begins at `start`: the first or, with
+/// `last`, the last of equals.
+fn extremum_position<T: Copy + PartialOrd>(
     values: &[T],
     start: usize,
     lines: &AxisLines,
     last: bool,
-    better: impl Fn(T, T) -> bool,
+    largest: bool,
 ) -> Option<i64> {
     let mut found = (0, *values.get(start)?);
     for position in 1..lines.size {
         let value = *values.get(start + position * lines.inner)?;
-        if better(value, found.1) || last && value == found.1 {
+        let better = if largest { value > found.1 } else { value < found.1 };
+        if better || last && value == found.1 {
             found = (position, value);
         }
     }

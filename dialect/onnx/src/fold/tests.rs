@@ -39,7 +39,7 @@ fn unknown_operands_allocate_nothing() {
 }
 
 #[test]
-fn contradicted_types_are_not_folded() {
+fn results_that_do_not_match_their_type_are_dropped() {
     Case::new("Neg").shape_input(&[1, 2]).folds_to_nothing("int64[3]");
     Case::new("Neg").shape_input(&[1, 2]).folds_to_nothing("int32[2]");
     Case::new("Identity").value(partial(&[N, 3.into()])).folds_to_nothing("int64[*]");
@@ -58,7 +58,7 @@ fn large_results_are_not_computed() {
     }
 }
 
-/// Numbers that overflow unchecked arithmetic.
+/// Small and extreme numbers; the extreme ones overflow unchecked arithmetic.
 const HOSTILE: &[i64] = &[0, 1, -1, 2, -2, 3, 1 << 62, i64::MIN, i64::MAX, 65_536];
 
 fn hostile_values() -> Vec<Value> {
