@@ -203,10 +203,10 @@ impl<'a, M: Model> Annealer<'a, M> {
             let mut candidate = self.schedule.choice.clone();
             candidate.write(model.width(), first, tasks, &now);
             if !self.alive_fits(&candidate) {
-                return self.schedule.write_ends(model.width(), tasks, self.window.ends_at_start());
+                return self.schedule.write_ends(model.width(), tasks, self.window.initial_ends());
             }
         }
-        self.schedule.write(model.width(), first, tasks, &now);
+        self.schedule.write(model.width(), first, tasks, &now, self.window.ends());
         self.surroundings.room.clear();
         self.surroundings.room.extend_from_slice(self.window.room());
     }

@@ -11,7 +11,7 @@ use crate::model::plan;
 use crate::model::units::{Bytes, Micros};
 use crate::random::Random;
 
-use window::{WIDEST, Window};
+use window::{MAX_WIDTH, Window};
 
 /// Latency problem as flat tables: times of tasks and of transfers.
 #[derive(Clone, Debug)]
@@ -156,7 +156,7 @@ impl super::model::Model for Model {
     }
 }
 
-const _: () = assert!(Model::WIDTH <= WIDEST);
+const _: () = assert!(Model::WIDTH <= MAX_WIDTH);
 
 fn devices(choice: &Choice<u8>) -> Vec<usize> {
     choice.places.iter().map(|device| usize::from(*device)).collect()

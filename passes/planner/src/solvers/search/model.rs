@@ -167,8 +167,10 @@ pub trait Window<M: Model>: Default {
     /// Returns the best state since the window was loaded.
     fn best(&self) -> WindowState<'_, M::Place>;
 
-    /// Returns the ends when the window was loaded.
-    fn ends_at_start(&self) -> &[Micros];
+    /// Returns the ends in the current state, by cell.
+    fn ends(&self) -> &[Micros];
+    /// Returns the ends when the window was loaded, by cell.
+    fn initial_ends(&self) -> &[Micros];
 
     /// Returns the free memory of each device.
     fn room(&self) -> &[Bytes];
@@ -180,5 +182,4 @@ pub struct WindowState<'a, P> {
     pub(super) order: &'a [u8],
     /// By cell.
     pub(super) places: &'a [P],
-    pub(super) end: &'a [Micros],
 }

@@ -160,13 +160,20 @@ impl<M: Model> Schedule<M> {
         tails.iter_mut().for_each(|tail| *tail = tail.max(Micros::ZERO));
     }
 
-    /// Copies a window's state, whose first task is at position `first`.
-    pub(super) fn write(&mut self, width: usize, first: usize, tasks: &[u32], state: &WindowState<'_, M::Place>) {
+    /// Copies a window's state, whose first task is at position `first`, and its ends.
+    pub(super) fn write(
+        &mut self,
+        width: usize,
+        first: usize,
+        tasks: &[u32],
+        state: &WindowState<'_, M::Place>,
+        ends: &[Micros],
+    ) {
         self.choice.write(width, first, tasks, state);
         for (place, &task) in (first..).zip(&self.choice.order[first..first + tasks.len()]) {
             self.place[task as usize] = place as u32;
         }
-        self.write_ends(width, tasks, state.end);
+        self.write_ends(width, tasks, ends);
     }
 
     /// Copies the ends of a window's tasks.

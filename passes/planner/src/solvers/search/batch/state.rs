@@ -49,7 +49,7 @@ impl State {
     }
 
     pub(super) fn view(&self) -> WindowState<'_, u64> {
-        WindowState { value: self.value, order: &self.order, places: &self.cuts, end: &self.end }
+        WindowState { value: self.value, order: &self.order, places: &self.cuts }
     }
 
     /// Copies another state, reusing memory.

@@ -226,7 +226,11 @@ impl model::Window<Model> for Window {
         self.best.view()
     }
 
-    fn ends_at_start(&self) -> &[Micros] {
+    fn ends(&self) -> &[Micros] {
+        &self.now.end
+    }
+
+    fn initial_ends(&self) -> &[Micros] {
         &self.start.end
     }
 

@@ -1,7 +1,7 @@
 //! Window: a few adjacent tasks in the order, with everything around them fixed.
 //!
-//! Tasks before the window are represented by release times, tasks after it by tails, so that a change inside is
-//! simulated inside, and the resulting makespan is exact, independent of the size of the problem.
+//! Tasks before the window are represented by release times, tasks after it by tails, so that simulating the window
+//! alone gives the exact makespan, at a cost that does not depend on the size of the problem.
 
 use super::Model;
 use crate::model::units::{Bytes, Micros};
@@ -11,7 +11,7 @@ use crate::solvers::search::model::{self, WindowState};
 use crate::solvers::search::schedule::Schedule;
 
 /// Maximum number of tasks in a window: one bit each in a mask.
-pub(super) const WIDEST: usize = 64;
+pub(super) const MAX_WIDTH: usize = 64;
 
 /// A task of the window that another one depends on.
 #[derive(Clone, Copy, Debug)]
@@ -32,15 +32,16 @@ pub struct Window {
     time: Vec<Micros>,
     inner_at: Vec<u32>,
     inner: Vec<Inner>,
-    before_mask: Vec<u64>,
-    behind_mask: Vec<u64>,
+    /// By local task: bit masks of its direct predecessors and successors in the window.
+    predecessor_mask: Vec<u64>,
+    successor_mask: Vec<u64>,
     /// Order of local tasks, and the position of each in it.
     order: Vec<u8>,
     place: Vec<u8>,
     device: Vec<u8>,
     end: Vec<Micros>,
     /// Ends when the window was loaded.
-    start_end: Vec<Micros>,
+    initial_end: Vec<Micros>,
     /// Ends of the schedule under trial.
     trial: Vec<Micros>,
     /// By position and device: time at which the device is free.
@@ -54,7 +55,7 @@ pub struct Window {
     best: Micros,
     best_order: Vec<u8>,
     best_device: Vec<u8>,
-    /// Devices of each local task: only its present one if it is co-located with others.
+    /// Allowed devices of each local task; only its present one if it is co-located with others.
     allowed: Vec<u8>,
     allowed_at: Vec<u32>,
     bytes: Vec<Bytes>,
@@ -69,7 +70,8 @@ impl Window {
         self.best_device.clone_from(&self.device);
     }
 
-    /// Returns the makespan if the tasks from a position on run as chosen now; infinite once it exceeds `limit`.
+    /// Returns the makespan with the current choice, simulated from a position on. May stop early and return infinity
+    /// if it exceeds `limit`.
     #[inline]
     fn simulate(&mut self, model: &Model, from: usize, limit: Micros) -> Micros {
         let devices = self.devices;
@@ -128,11 +130,11 @@ impl Window {
         let local = usize::from(self.order[place]);
         let mut to = place;
         if wanted > place {
-            while to < wanted && self.behind_mask[local] >> self.order[to + 1] & 1 == 0 {
+            while to < wanted && self.successor_mask[local] >> self.order[to + 1] & 1 == 0 {
                 to += 1;
             }
         } else {
-            while to > wanted && self.before_mask[local] >> self.order[to - 1] & 1 == 0 {
+            while to > wanted && self.predecessor_mask[local] >> self.order[to - 1] & 1 == 0 {
                 to -= 1;
             }
         }
@@ -174,7 +176,7 @@ impl Window {
     fn rebuild(&mut self, model: &Model, heat: Heat<'_>, random: &mut Random) -> u64 {
         let mut trials = 0;
         while trials < heat.trials as u64 {
-            let before = (self.order.clone(), self.device.clone(), self.room.clone(), self.value);
+            let before = (self.order.clone(), self.device.clone(), self.room.clone());
             let limit = self.value + heat.threshold(random.next_u64());
             let chosen = self.choose(random);
             for &local in &chosen {
@@ -187,7 +189,7 @@ impl Window {
                 trials += self.reinsert(model, local);
             }
             if self.value > limit {
-                (self.order, self.device, self.room, _) = before;
+                (self.order, self.device, self.room) = before;
                 self.value = self.simulate(model, 0, Micros::INFINITY);
                 self.keep(0);
             }
@@ -195,7 +197,7 @@ impl Window {
         trials
     }
 
-    /// Returns adjacent tasks of the order, or tasks of two devices.
+    /// Returns up to four tasks: adjacent ones of the order, or the next ones on two random devices.
     fn choose(&self, random: &mut Random) -> Vec<u8> {
         let width = self.order.len();
         let count = (2 + random.below(3)).min(width);
@@ -208,7 +210,7 @@ impl Window {
         of_pair.copied().take(count).collect()
     }
 
-    /// Returns a random device with memory for a task; its present one if there is no memory.
+    /// Returns a random allowed device of a task, or its present one if the drawn device has too little free memory.
     fn any_device(&self, local: u8, random: &mut Random) -> u8 {
         let local = usize::from(local);
         let options = &self.allowed[self.allowed_at[local] as usize..self.allowed_at[local + 1] as usize];
@@ -280,10 +282,10 @@ impl model::Window<Model> for Window {
         self.inner_at.clear();
         self.inner_at.push(0);
         self.inner.clear();
-        self.before_mask.clear();
-        self.before_mask.resize(width, 0);
-        self.behind_mask.clear();
-        self.behind_mask.resize(width, 0);
+        self.predecessor_mask.clear();
+        self.predecessor_mask.resize(width, 0);
+        self.successor_mask.clear();
+        self.successor_mask.resize(width, 0);
         self.allowed.clear();
         self.allowed_at.clear();
         self.allowed_at.push(0);
@@ -300,8 +302,8 @@ impl model::Window<Model> for Window {
                 if place >= first {
                     let inner = place - first;
                     self.inner.push(Inner { task: inner as u8, hop: arc.hop });
-                    self.before_mask[local] |= 1 << inner;
-                    self.behind_mask[inner] |= 1 << local;
+                    self.predecessor_mask[local] |= 1 << inner;
+                    self.successor_mask[inner] |= 1 << local;
                 } else {
                     let row = arc.hop as usize + usize::from(choice.places[from]) * devices;
                     for (release, hop) in release.iter_mut().zip(&model.hops[row..row + devices]) {
@@ -348,7 +350,7 @@ impl model::Window<Model> for Window {
         self.room.clone_from(&surroundings.room);
         self.value = self.simulate(model, 0, Micros::INFINITY);
         self.keep(0);
-        self.start_end.clone_from(&self.end);
+        self.initial_end.clone_from(&self.end);
         self.remember();
     }
 
@@ -364,15 +366,19 @@ impl model::Window<Model> for Window {
     }
 
     fn now(&self) -> WindowState<'_, u8> {
-        WindowState { value: self.value, order: &self.order, places: &self.device, end: &self.end }
+        WindowState { value: self.value, order: &self.order, places: &self.device }
     }
 
     fn best(&self) -> WindowState<'_, u8> {
-        WindowState { value: self.best, order: &self.best_order, places: &self.best_device, end: &self.end }
+        WindowState { value: self.best, order: &self.best_order, places: &self.best_device }
     }
 
-    fn ends_at_start(&self) -> &[Micros] {
-        &self.start_end
+    fn ends(&self) -> &[Micros] {
+        &self.end
+    }
+
+    fn initial_ends(&self) -> &[Micros] {
+        &self.initial_end
     }
 
     fn room(&self) -> &[Bytes] {
