@@ -48,7 +48,7 @@ impl<'a> Paper<'a> {
         let makespan = program.column(0.0, 1.0, 1.0);
         let mut on = |task: usize, device: usize| On {
             device,
-            chosen: program.choice(),
+            chosen: program.binary(),
             start: program.column(0.0, 1.0, 0.0),
             time: instance.time(task, device).unwrap_or(Micros::INFINITY) / horizon,
         };
@@ -110,7 +110,7 @@ impl<'a> Paper<'a> {
     fn sequence(&mut self, program: &mut Program) {
         for i in 0..self.tasks.len() {
             for j in i + 1..self.tasks.len() {
-                let first = program.choice();
+                let first = program.binary();
                 self.pairs.push((i, j, first));
                 for one in &self.tasks[i] {
                     let Some(other) = self.on(j, one.device).copied() else { continue };

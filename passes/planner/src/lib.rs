@@ -24,7 +24,7 @@ mod testing;
 mod verify;
 
 pub use api::{DEFAULT_ALGORITHM, algorithm, algorithms, check, register, solve};
-pub use mip::{exit_past_solvers, highs_version};
+pub use mip::{exit_if_solver_detached, highs_version};
 pub use model::error::{self, Error, Finding};
 pub use model::instance::{self, Instance};
 pub use model::json;

@@ -13,7 +13,7 @@ mod tree;
 
 use crate::model::budget::Budget;
 use crate::model::error::Error;
-pub use deadline::exit_past_solvers;
+pub use deadline::exit_if_solver_detached;
 pub(crate) use ffi::Relaxation;
 pub use ffi::version as highs_version;
 use propagate::Propagator;
@@ -57,7 +57,7 @@ pub struct Program {
     cost: Vec<f64>,
     lower: Vec<f64>,
     upper: Vec<f64>,
-    whole: Vec<bool>,
+    is_integer: Vec<bool>,
     row_lower: Vec<f64>,
     row_upper: Vec<f64>,
     /// Index of each row's first entry.
@@ -82,14 +82,14 @@ impl Program {
         self.cost.push(cost);
         self.lower.push(lower);
         self.upper.push(upper);
-        self.whole.push(false);
+        self.is_integer.push(false);
         Column(self.cost.len() - 1)
     }
 
     /// Adds a binary variable.
-    pub fn choice(&mut self) -> Column {
+    pub fn binary(&mut self) -> Column {
         let column = self.column(0.0, 1.0, 0.0);
-        self.whole[column.0] = true;
+        self.is_integer[column.0] = true;
         column
     }
 
@@ -125,7 +125,7 @@ impl Program {
 
     /// Returns the linear relaxation, which can be solved repeatedly. The limits are for all of its solves together.
     pub(crate) fn relaxation(&self, limits: &Limits) -> Result<Relaxation, Error> {
-        Relaxation::new(&Self { whole: vec![false; self.columns()], ..self.clone() }, limits)
+        Relaxation::new(&Self { is_integer: vec![false; self.columns()], ..self.clone() }, limits)
     }
 
     /// Iterates over the entries of a row: columns and coefficients.
@@ -238,8 +238,8 @@ pub(crate) enum Event<'a> {
     Solution(&'a [f64]),
     /// Lower bound.
     Bound(f64),
-    /// Slot for a solution of another solver.
-    Wanted(&'a mut Option<Vec<f64>>),
+    /// Request for a solution of another solver, to be stored in the slot.
+    SolutionRequest(&'a mut Option<Vec<f64>>),
 }
 
 /// Result of a verification.
@@ -281,7 +281,7 @@ mod test {
     /// Builds a knapsack of (weight, value) items with a capacity; the optimum is computed by enumeration.
     fn knapsack(items: &[(f64, f64)], room: f64) -> (Program, Vec<Column>, f64) {
         let mut program = Program::default();
-        let columns: Vec<Column> = items.iter().map(|_| program.choice()).collect();
+        let columns: Vec<Column> = items.iter().map(|_| program.binary()).collect();
         for (column, item) in columns.iter().zip(items) {
             program.cost[column.0] = -item.1;
         }
@@ -321,7 +321,7 @@ mod test {
     #[test]
     fn infeasible_programs() {
         let mut program = Program::default();
-        let column = program.choice();
+        let column = program.binary();
         program.at_least(2.0, [(column, 1.0)]);
         let outcome = program.solve(&UNLIMITED, None, &mut |_| ControlFlow::Continue(())).unwrap();
         assert_eq!((outcome.values, outcome.bound, outcome.finished), (None, f64::INFINITY, true));

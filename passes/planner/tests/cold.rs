@@ -384,7 +384,7 @@ fn ways_of_parameters() {
     let problem = chain("shared");
     let copy = |node, to, via, start, end| {
         let (start, end) = (Micros(start), Micros(end));
-        divi_planner::plan::Copy { node, to, via, start, end }
+        divi_planner::plan::ParameterCopy { node, to, via, start, end }
     };
     let schedule =
         Schedule::Latency { device: vec![1, 1], start: [0.0, 33.0].map(Micros).to_vec(), makespan: Micros(38.0) };

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     divi_papers::register();
     let status = ffi::run_driver();
-    divi_planner::exit_past_solvers(status);
+    divi_planner::exit_if_solver_detached(status);
     ExitCode::from(status)
 }
 

@@ -51,6 +51,6 @@ fn main() -> ExitCode {
         eprintln!("divi-plan: error: {message}");
     }
     let status = u8::from(outcome.is_err());
-    divi_planner::exit_past_solvers(status);
+    divi_planner::exit_if_solver_detached(status);
     ExitCode::from(status)
 }

@@ -6,7 +6,7 @@ use crate::{
     tasks::{Tasks, entry, moves_of},
 };
 use divi_dialect::{MoveAttribute, Operation, attr};
-use divi_planner::{Problem, plan::Copy, units::Micros};
+use divi_planner::{Problem, plan::ParameterCopy, units::Micros};
 
 /// Places all parameters of a module in the host's memory, and removes earlier locations.
 pub(super) fn start_cold(module: Operation<'_>) -> Result<(), Failure> {
@@ -25,11 +25,11 @@ pub(super) fn keep(module_problem: &ModuleProblem<'_>, warm: &Problem) {
 }
 
 /// Writes the copies of parameters onto their tasks, replacing those of an earlier plan.
-pub(super) fn write(module_problem: &ModuleProblem<'_>, copies: &[Copy]) -> Result<(), Failure> {
+pub(super) fn write(module_problem: &ModuleProblem<'_>, copies: &[ParameterCopy]) -> Result<(), Failure> {
     let host = module_problem.problem.cold.as_ref().map_or(module_problem.host, |cold| cold.host);
     let name = |device: usize| module_problem.problem.devices[device].name.as_str();
     let mut lists = vec![vec![]; module_problem.tasks.len()];
-    for &Copy { node, to, via, start, end } in copies {
+    for &ParameterCopy { node, to, via, start, end } in copies {
         let Some(task) = node.checked_sub(module_problem.first_task).filter(|task| *task < module_problem.tasks.len())
         else {
             continue;
@@ -48,16 +48,16 @@ pub(super) fn write(module_problem: &ModuleProblem<'_>, copies: &[Copy]) -> Resu
 }
 
 /// Reads the copies from the tasks, in order of start.
-pub(super) fn read(module_problem: &ModuleProblem<'_>) -> Vec<Copy> {
+pub(super) fn read(module_problem: &ModuleProblem<'_>) -> Vec<ParameterCopy> {
     let Some(cold) = &module_problem.problem.cold else { return vec![] };
     let mut copies = vec![];
     for (&task, node) in module_problem.tasks.iter().zip(module_problem.first_task..) {
         copies.extend(moves_of(task, attr::COPIES).into_iter().filter_map(|copy| {
             let (from, to) = (module_problem.device(copy.from())?, module_problem.device(copy.to())?);
             let via = (from != cold.host).then_some(from);
-            Some(Copy { node, to, via, start: Micros(copy.start()), end: Micros(copy.end()) })
+            Some(ParameterCopy { node, to, via, start: Micros(copy.start()), end: Micros(copy.end()) })
         }));
     }
-    copies.sort_by(|a: &Copy, b| a.start.total_cmp(&b.start).then((a.node, a.to).cmp(&(b.node, b.to))));
+    copies.sort_by(|a: &ParameterCopy, b| a.start.total_cmp(&b.start).then((a.node, a.to).cmp(&(b.node, b.to))));
     copies
 }

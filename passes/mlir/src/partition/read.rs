@@ -10,7 +10,7 @@ use crate::{
 use divi_dialect::{Operation, attr};
 use divi_planner::{
     Objective, Options, Plan, Problem, api,
-    plan::{Batch, Bound, Copy, Limit, Proof, Schedule, Stages, Transfer},
+    plan::{Batch, Bound, Limit, ParameterCopy, Proof, Schedule, Stages, Transfer},
     problem::{Contention, Tensor},
     units::{BytesPerMicro, Micros},
 };
@@ -103,7 +103,7 @@ struct Reader<'a> {
     /// Transfers with the times on the tasks, if they have any.
     transfers: &'a [Transfer],
     /// Copies of parameters.
-    copies: &'a [Copy],
+    copies: &'a [ParameterCopy],
 }
 
 impl Reader<'_> {

@@ -38,7 +38,7 @@ pub(super) fn solve(
 ) -> Result<Outcome, Error> {
     let solver = Solver::new()?;
     solver.set(limits)?;
-    if !program.whole.contains(&true) {
+    if !program.is_integer.contains(&true) {
         solver.limit_simplex(limits)?;
     }
     solver.pass(program)?;
@@ -69,7 +69,7 @@ pub(super) fn solve(
         check(unsafe { Highs_clearSolver(solver.0) }, "clear its state")?;
         check(solver.run(), "solve")?;
     }
-    if program.whole.contains(&true) {
+    if program.is_integer.contains(&true) {
         solver.outcome(program.columns(), c"mip_dual_bound")
     } else {
         solver.linear_outcome(program.columns(), program.rows())
@@ -206,7 +206,7 @@ impl Solver {
         let sizes = indices(&[program.columns(), program.row_lower.len(), program.entry_value.len()])?;
         let (start, column) = (indices(&program.row_start)?, indices(&program.entry_column)?);
         let kind = |is_integer: &bool| if *is_integer { kHighsVarTypeInteger } else { kHighsVarTypeContinuous };
-        let kinds: Vec<HighsInt> = program.whole.iter().map(kind).collect();
+        let kinds: Vec<HighsInt> = program.is_integer.iter().map(kind).collect();
         // SAFETY: every array has the length that the sizes give, the entries' columns exist, and HiGHS copies all.
         let status = unsafe {
             Highs_passMip(
@@ -343,12 +343,12 @@ unsafe extern "C" fn called(
         context.stop |= (context.observer)(Event::Bound(context.bound)).is_break();
     }
     if kind == kHighsCallbackCallbackMipUserSolution && !into.is_null() {
-        let mut wanted = None;
-        context.stop |= (context.observer)(Event::Wanted(&mut wanted)).is_break();
+        let mut solution = None;
+        context.stop |= (context.observer)(Event::SolutionRequest(&mut solution)).is_break();
         // SAFETY: HiGHS keeps it valid for the duration of the call.
         let into = unsafe { &mut *into };
         let fits = usize::try_from(into.user_solution_size).is_ok_and(|size| size == context.columns);
-        if let Some(values) = wanted.filter(|values| fits && values.len() == context.columns) {
+        if let Some(values) = solution.filter(|values| fits && values.len() == context.columns) {
             // SAFETY: HiGHS has set the size: space for a value for each column.
             unsafe { std::ptr::copy_nonoverlapping(values.as_ptr(), into.user_solution, values.len()) };
             into.user_has_solution = 1;

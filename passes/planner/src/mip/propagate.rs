@@ -120,20 +120,20 @@ impl<'a> Propagator<'a> {
 
     fn below(&self, column: usize, limit: f64, bounds: &mut Bounds) -> bool {
         let (lower, upper) = (bounds.lower[column], &mut bounds.upper[column]);
-        let limit = if self.program.whole[column] { (limit + INTEGRAL).floor() } else { limit };
-        let is_changed = is_gain(*upper - limit, *upper - lower, self.program.whole[column]) && limit < *upper;
+        let limit = if self.program.is_integer[column] { (limit + INTEGRAL).floor() } else { limit };
+        let is_changed = is_gain(*upper - limit, *upper - lower, self.program.is_integer[column]) && limit < *upper;
         if is_changed {
-            *upper = if self.program.whole[column] { limit } else { limit.max(lower) };
+            *upper = if self.program.is_integer[column] { limit } else { limit.max(lower) };
         }
         is_changed
     }
 
     fn above(&self, column: usize, limit: f64, bounds: &mut Bounds) -> bool {
         let (lower, upper) = (&mut bounds.lower[column], bounds.upper[column]);
-        let limit = if self.program.whole[column] { (limit - INTEGRAL).ceil() } else { limit };
-        let is_changed = is_gain(limit - *lower, upper - *lower, self.program.whole[column]) && limit > *lower;
+        let limit = if self.program.is_integer[column] { (limit - INTEGRAL).ceil() } else { limit };
+        let is_changed = is_gain(limit - *lower, upper - *lower, self.program.is_integer[column]) && limit > *lower;
         if is_changed {
-            *lower = if self.program.whole[column] { limit } else { limit.min(upper) };
+            *lower = if self.program.is_integer[column] { limit } else { limit.min(upper) };
         }
         is_changed
     }

@@ -89,7 +89,7 @@ pub(super) mod test {
     pub(in crate::mip) fn random_program(random: &mut Random) -> Program {
         let mut program = Program::default();
         let number = |random: &mut Random| (random.below(41) as f64 - 20.0) / [1.0, 3.0, 7.0, 1e5][random.below(4)];
-        let columns: Vec<Column> = (0..2 + random.below(5)).map(|_| program.choice()).collect();
+        let columns: Vec<Column> = (0..2 + random.below(5)).map(|_| program.binary()).collect();
         for column in &columns {
             program.cost[column.0] = number(random);
         }
@@ -166,7 +166,7 @@ pub(super) mod test {
     #[test]
     fn false_rays_are_rejected() {
         let mut program = Program::default();
-        let columns = [program.choice(), program.choice()];
+        let columns = [program.binary(), program.binary()];
         program.at_least(1.5, columns.map(|column| (column, 1.0)));
         program.at_most(1.0, [(columns[0], 1.0)]);
         let bounds = Bounds::of(&program);
@@ -183,7 +183,7 @@ pub(super) mod test {
     #[test]
     fn overflow() {
         let mut program = Program::default();
-        let column = program.choice();
+        let column = program.binary();
         program.at_most(1e10, [(column, 1e200)]);
         program.at_least(-1e10, [(column, 1e200)]);
         let bounds = Bounds::of(&program);

@@ -182,7 +182,7 @@ impl<'a> Tree<'a> {
     /// Returns a branching variable without a relaxation's solution: any integer variable that is not fixed.
     fn halve(&self) -> Option<(usize, f64)> {
         let Bounds { lower, upper } = &self.current;
-        let is_open = |column: &usize| self.program.whole[*column] && lower[*column] < upper[*column];
+        let is_open = |column: &usize| self.program.is_integer[*column] && lower[*column] < upper[*column];
         (0..self.program.columns()).find(is_open).map(|column| (column, lower[column].floor() + 0.5))
     }
 
@@ -216,7 +216,7 @@ impl<'a> Tree<'a> {
         };
         let fractional = |column: &usize| {
             let value = values[*column];
-            self.program.whole[*column] && (value - value.round()).abs() > FRACTIONAL
+            self.program.is_integer[*column] && (value - value.round()).abs() > FRACTIONAL
         };
         let candidates = (0..self.program.columns()).filter(fractional).map(|column| (column, values[column]));
         candidates.max_by(|a, b| score(a.0, a.1).total_cmp(&score(b.0, b.1)))
@@ -276,7 +276,7 @@ mod test {
             let program_below = |most: f64| {
                 let mut program = Program::default();
                 let bottleneck = program.column(0.0, most, 1.0);
-                let columns: Vec<Column> = times.iter().map(|_| program.choice()).collect();
+                let columns: Vec<Column> = times.iter().map(|_| program.binary()).collect();
                 let terms = || columns.iter().zip(&times).map(|(column, time)| (*column, *time));
                 program.at_most(0.0, terms().chain([(bottleneck, -1.0)]));
                 program.at_least(all, terms().chain([(bottleneck, 1.0)]));

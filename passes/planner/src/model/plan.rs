@@ -71,7 +71,7 @@ pub struct Plan {
     /// Times of transfers; only listed with contention or from a cold start.
     pub transfers: Vec<Transfer>,
     /// Times of parameter copies; only from a cold start.
-    pub copies: Vec<Copy>,
+    pub copies: Vec<ParameterCopy>,
     /// Dropped bounds that contradict the plan's value: see [`Plan::warnings`]. Not part of the file.
     pub dropped: Vec<Bound>,
 }
@@ -87,7 +87,8 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// Returns the limit with other seconds. Iterations are not shared by the parts of a portfolio, and stay.
+    /// Returns the limit with its seconds replaced by `seconds(old)`. A limit of iterations holds for each part of a
+    /// portfolio separately, and does not change.
     pub(crate) fn with_seconds(self, seconds: impl FnOnce(f64) -> f64) -> Self {
         match self {
             Self::Seconds(all) => Self::Seconds(seconds(all)),
@@ -115,15 +116,15 @@ pub enum Schedule {
         /// End of the last launch.
         makespan: Micros,
     },
-    /// Pipeline on devices or on equal devices.
+    /// Pipeline on the problem's devices, or on its view of equal devices.
     Pipeline {
         /// Block of each task.
         block: Vec<usize>,
-        /// Number of blocks.
+        /// Number of blocks, which are the stages of the pipeline.
         k: u32,
         /// Time of the slowest stage.
         bottleneck: Micros,
-        /// Devices and orders of the blocks.
+        /// Devices of the blocks, and the order of the tasks in each.
         stages: Option<Stages>,
     },
     /// Pipeline on an edge network.
@@ -154,8 +155,8 @@ impl Schedule {
         }
     }
 
-    /// Returns the devices of each of `nodes` nodes, ascending: several if a queue is divided, none if all devices are
-    /// equal.
+    /// Returns the devices of each of `nodes` nodes, ascending: several if a queue is divided, none in a pipeline on
+    /// equal devices, and the machine on an edge network.
     pub fn places(&self, nodes: usize) -> Vec<Vec<usize>> {
         let mut places = vec![Vec::new(); nodes];
         match self {
@@ -228,7 +229,7 @@ pub struct Transfer {
 /// Copy of the parameters of a task to a device.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an object")]
-pub struct Copy {
+pub struct ParameterCopy {
     /// Task whose parameters are copied.
     pub node: usize,
     /// Destination device.
@@ -299,7 +300,8 @@ impl Plan {
         self.gap = gap(self.value, self.bound);
     }
 
-    /// Returns the bound of the certificate.
+    /// Returns the bound of the certificate. A plan does not store the method of its verified bound: it is `verified`
+    /// here.
     pub fn bound(&self) -> Bound {
         let bound = Bound { value: self.bound, by: self.bound_by.clone(), proof: self.proof, verified: None };
         match self.verified_bound {
@@ -313,7 +315,7 @@ impl Plan {
         self.proof != Proof::Solver && closes(self.bound, self.value)
     }
 
-    /// Returns the remark behind a printed bound: empty if the bound is verified.
+    /// Returns the text to print after a bound; empty if the bound is verified.
     pub fn bound_remark(&self) -> String {
         match (self.proof, self.verified_bound.filter(|verified| *verified > Micros::ZERO)) {
             (Proof::Solver, Some(verified)) => format!(" ({}; verified: {verified:.1} µs)", self.proof.describe()),

@@ -17,7 +17,7 @@ use crate::bounds;
 use crate::model::error::Error;
 use crate::model::instance::Instance;
 use crate::model::options::Options;
-use crate::model::plan::{Batch, Bound, Copy, Objective, Schedule, Transfer, closes};
+use crate::model::plan::{Batch, Bound, Objective, ParameterCopy, Schedule, Transfer, closes};
 use crate::model::problem::{Contention, MemoryModel, Problem};
 use crate::model::units::Micros;
 use crate::solvers::chains::Allowance;
@@ -46,7 +46,7 @@ pub struct Timed {
     /// Transfers of tensors; empty without contention.
     pub transfers: Vec<Transfer>,
     /// Copies of parameters; empty for a warm start.
-    pub copies: Vec<Copy>,
+    pub copies: Vec<ParameterCopy>,
 }
 
 /// A schedule with its transfers, and a lower bound on every schedule.
@@ -254,9 +254,9 @@ fn timed(model: &Model<'_>, choice: &Choice) -> Timed {
     transfers.sort_by(|a, b| a.start.total_cmp(&b.start).then((a.tensor, a.to).cmp(&(b.tensor, b.to))));
     let copy = |hop: &simulate::Hop| {
         let simulate::Hop { launch, via, to, start, end } = *hop;
-        Copy { node: model.launches[launch].task, to, via, start, end }
+        ParameterCopy { node: model.launches[launch].task, to, via, start, end }
     };
-    let mut copies: Vec<Copy> = simulator.hops.iter().map(copy).collect();
+    let mut copies: Vec<ParameterCopy> = simulator.hops.iter().map(copy).collect();
     copies.sort_by(|a, b| a.start.total_cmp(&b.start).then((a.node, a.to).cmp(&(b.node, b.to))));
     Timed { schedule, transfers, copies }
 }

@@ -8,7 +8,7 @@ use super::exceeds;
 use super::launches::Launches;
 use super::precedence::duration;
 use crate::model::error::Finding;
-use crate::model::plan::{Copy, Plan};
+use crate::model::plan::{ParameterCopy, Plan};
 use crate::model::problem::{Cold, Problem};
 use crate::model::units::{Bytes, Micros, number};
 
@@ -16,12 +16,12 @@ use crate::model::units::{Bytes, Micros, number};
 #[derive(Default)]
 pub(super) struct Copies {
     host: usize,
-    of: BTreeMap<(usize, usize), Copy>,
-    handed_on: Vec<Handed>,
+    of: BTreeMap<(usize, usize), ParameterCopy>,
+    forwarded: Vec<Forwarded>,
 }
 
 /// Parameters on an intermediate device of a second hop.
-pub(super) struct Handed {
+pub(super) struct Forwarded {
     pub(super) on: usize,
     pub(super) bytes: Bytes,
     pub(super) from: Micros,
@@ -103,17 +103,17 @@ impl Copies {
                 wrong(format!("starts at {start}, but {source} has the parameters at {there}"));
             }
             let bytes = problem.nodes[*node].weight;
-            self.handed_on.push(Handed { on: via, bytes, from: first.start, until: copy.end });
+            self.forwarded.push(Forwarded { on: via, bytes, from: first.start, until: copy.end });
         }
     }
 
     /// Checks that a copy is for a task that runs on its destination, or for a second hop.
     fn check_uses(&self, problem: &Problem, launches: &Launches, findings: &mut Vec<Finding>) {
         let runs = |node: usize, on: usize| launches.of_node[node].iter().any(|launch| launch.device == on);
-        let handed: BTreeSet<(usize, usize)> =
+        let forwarded: BTreeSet<(usize, usize)> =
             self.of.values().filter_map(|copy| Some((copy.node, copy.via?))).collect();
         for (node, to) in self.of.keys() {
-            if !runs(*node, *to) && !handed.contains(&(*node, *to)) {
+            if !runs(*node, *to) && !forwarded.contains(&(*node, *to)) {
                 let place = format!("copy of {} to {}", problem.node_label(*node), problem.device_label(*to));
                 findings.push(Finding::new(place, "no task uses the parameters there"));
             }
@@ -121,8 +121,8 @@ impl Copies {
     }
 
     /// Returns the parameters that a device only holds for a second hop.
-    pub(super) fn handed_on(&self) -> impl Iterator<Item = &Handed> {
-        self.handed_on.iter()
+    pub(super) fn forwarded(&self) -> impl Iterator<Item = &Forwarded> {
+        self.forwarded.iter()
     }
 
     /// Adds every copy to its bus, and every launch that reads the host's memory: it occupies the bus while it runs.
@@ -146,7 +146,7 @@ impl Copies {
 }
 
 /// Returns the error of a single copy.
-fn fault(problem: &Problem, cold: &Cold, copy: &Copy) -> Option<String> {
+fn fault(problem: &Problem, cold: &Cold, copy: &ParameterCopy) -> Option<String> {
     let Some(node) = problem.nodes.get(copy.node) else {
         return Some(format!("there is no node {}; there are {}", copy.node, problem.nodes.len()));
     };

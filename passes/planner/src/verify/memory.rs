@@ -19,8 +19,8 @@ pub(super) fn check(
     findings: &mut Vec<Finding>,
 ) {
     let held = match problem.memory_model {
-        MemoryModel::Static => everything(problem, launches, copies),
-        MemoryModel::Liveness => most_at_once(problem, launches, moves, copies),
+        MemoryModel::Static => static_use(problem, launches, copies),
+        MemoryModel::Liveness => peak_use(problem, launches, moves, copies),
     };
     for (index, (device, held)) in problem.devices.iter().zip(held).enumerate() {
         if let Some(memory) = device.memory.filter(|memory| exceeds(held, *memory)) {
@@ -37,11 +37,11 @@ pub(super) fn check(
     }
 }
 
-/// Returns the static memory (eq. 6): weights of each task on a device, operands and results of each of its inputs, and
-/// weights that are on the device for a second hop. Parameters that are read in the host's memory take none.
-fn everything(problem: &Problem, launches: &Launches, copies: &Copies) -> Vec<Bytes> {
+/// Returns the static memory of each device (eq. 6): the weights of its tasks, their operands and results once per
+/// queued input, and weights that it forwards in a second hop. Parameters that are read in the host's memory take none.
+fn static_use(problem: &Problem, launches: &Launches, copies: &Copies) -> Vec<Bytes> {
     let mut held = vec![Bytes::ZERO; problem.devices.len()];
-    copies.handed_on().for_each(|handed| held[handed.on] += handed.bytes);
+    copies.forwarded().for_each(|forwarded| held[forwarded.on] += forwarded.bytes);
     for launch in launches.all() {
         let node = &problem.nodes[launch.node];
         let results = node.output.unwrap_or_else(|| {
@@ -54,10 +54,10 @@ fn everything(problem: &Problem, launches: &Launches, copies: &Copies) -> Vec<By
     held
 }
 
-/// Returns the peak memory: weights and all live data. A result is live from its launch's start to its last read and its
-/// last transfer; its copy on another device from the start of its transfer to its last read; scratch while its launch
-/// runs; weights of a second hop from the start of the first copy to the end of the second.
-fn most_at_once(problem: &Problem, launches: &Launches, moves: &Moves, copied: &Copies) -> Vec<Bytes> {
+/// Returns the peak memory of each device: weights and all live data. A result is live from its launch's start to its
+/// last read and its last transfer; its copy on another device from the start of its transfer to its last read; scratch
+/// while its launch runs; weights of a second hop from the start of the first copy to the end of the second.
+fn peak_use(problem: &Problem, launches: &Launches, moves: &Moves, parameter_copies: &Copies) -> Vec<Bytes> {
     struct LiveRange {
         bytes: Bytes,
         from: Micros,
@@ -67,7 +67,7 @@ fn most_at_once(problem: &Problem, launches: &Launches, moves: &Moves, copied: &
     let mut weights = vec![Bytes::ZERO; problem.devices.len()];
     // By tensor and producing device: at most one launch of a node on a device.
     let mut results: BTreeMap<(usize, usize), LiveRange> = BTreeMap::new();
-    let mut copies: BTreeMap<(usize, usize, usize), (LiveRange, BTreeSet<u32>)> = BTreeMap::new();
+    let mut tensor_copies: BTreeMap<(usize, usize, usize), (LiveRange, BTreeSet<u32>)> = BTreeMap::new();
     let mut tensors_of: Vec<Vec<(usize, Bytes)>> = vec![Vec::new(); problem.nodes.len()];
     match &problem.tensors {
         Some(tensors) => tensors.iter().enumerate().for_each(|(index, t)| tensors_of[t.from].push((index, t.bytes))),
@@ -86,8 +86,8 @@ fn most_at_once(problem: &Problem, launches: &Launches, moves: &Moves, copied: &
             results.insert((tensor, launch.device), range);
         }
     }
-    for handed in copied.handed_on() {
-        ranges[handed.on].push(LiveRange { bytes: handed.bytes, from: handed.from, until: handed.until });
+    for forwarded in parameter_copies.forwarded() {
+        ranges[forwarded.on].push(LiveRange { bytes: forwarded.bytes, from: forwarded.from, until: forwarded.until });
     }
     for_each_value(problem, launches, moves, |value| {
         let (from, to) = (value.producer, value.reader);
@@ -97,7 +97,7 @@ fn most_at_once(problem: &Problem, launches: &Launches, moves: &Moves, copied: &
             return;
         }
         result.until = result.until.max(value.arrival.unwrap_or(from.end));
-        let (copy, inputs) = copies.entry((value.tensor, from.device, to.device)).or_insert_with(|| {
+        let (copy, inputs) = tensor_copies.entry((value.tensor, from.device, to.device)).or_insert_with(|| {
             (LiveRange { bytes: Bytes::ZERO, from: value.departure, until: value.departure }, BTreeSet::new())
         });
         inputs.extend(from.inputs.intersection(&to.inputs));
@@ -107,10 +107,11 @@ fn most_at_once(problem: &Problem, launches: &Launches, moves: &Moves, copied: &
     for ((_, device), range) in results {
         ranges[device].push(range);
     }
-    for ((_, _, device), (range, _)) in copies {
+    for ((_, _, device), (range, _)) in tensor_copies {
         ranges[device].push(range);
     }
-    // Live ranges that only touch, up to rounding, do not overlap; short ones keep half of their length.
+    // Ranges end a little early, so that ranges that touch up to rounding do not overlap; short ones keep half their
+    // length.
     let rounding = ROUNDING * launches.makespan();
     let end = |range: &LiveRange| range.until - rounding.min((range.until - range.from) / 2.0);
     let live_at = |ranges: &[LiveRange], now: Micros| -> Bytes {

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{Batch, Copy, FORMAT, Limit, Objective, Plan, Proof, Schedule, Stages, Transfer};
+use super::{Batch, FORMAT, Limit, Objective, ParameterCopy, Plan, Proof, Schedule, Stages, Transfer};
 use crate::model::error::Error;
 use crate::model::json::read_format;
 use crate::model::options::PipelineCost;
@@ -73,7 +73,7 @@ struct Keys {
     #[serde(default)]
     transfers: Vec<Transfer>,
     #[serde(default)]
-    copies: Vec<Copy>,
+    copies: Vec<ParameterCopy>,
 }
 
 /// Accepted formats.

@@ -1,6 +1,6 @@
 //! Writer of plans: the same text for the same plan.
 
-use super::{Batch, Copy, FORMAT, Limit, Plan, Schedule, Transfer};
+use super::{Batch, FORMAT, Limit, ParameterCopy, Plan, Schedule, Transfer};
 use crate::model::json::{Lines, integers, list, numbers, row, string};
 use crate::model::units::number;
 
@@ -107,7 +107,7 @@ fn transfer(transfer: &Transfer) -> String {
     )
 }
 
-fn copy(copy: &Copy) -> String {
+fn copy(copy: &ParameterCopy) -> String {
     let via = copy.via.map(|via| format!(", \"via\": {via}")).unwrap_or_default();
     format!(
         "{{\"node\": {}, \"to\": {}{via}, \"start\": {}, \"end\": {}}}",

@@ -7,21 +7,23 @@ use super::model::Model;
 use super::state::State;
 
 /// With more machines there are too many links to compare.
-const MOST_MACHINES: usize = 16;
+const MAX_MACHINES: usize = 16;
 /// Limit on the total number of live layers over all depths.
-const MOST_ALIVE: usize = 4_000_000;
-/// Limit on stored loads.
-const MOST_KEPT: usize = 1 << 22;
+const MAX_LIVE: usize = 4_000_000;
+/// Limit on the total length of stored load vectors.
+const MAX_STORED: usize = 1 << 22;
 /// Limit on stored placements with the same key.
-const MOST_ALIKE: usize = 24;
+const MAX_PER_KEY: usize = 24;
 
 pub(super) struct Memo {
     /// By depth: placed layers that later ones read from or share a machine with.
-    alive: Vec<Vec<u32>>,
+    live: Vec<Vec<u32>>,
     /// By depth: values that move once to each machine and have later readers; the machines that have them are part of
     /// the key.
     moved: Vec<Vec<u32>>,
+    /// By key: load vectors of stored placements.
     seen: FxHashMap<Vec<u32>, Vec<Vec<f64>>>,
+    /// Total length of the stored vectors.
     kept: usize,
     key: Vec<u32>,
 }
@@ -41,18 +43,18 @@ impl Memo {
         let all: usize = until.iter().enumerate().map(|(layer, until)| until - layer).sum();
         let values = values(model);
         let all = all + values.iter().map(|(from, until)| until - from).sum::<usize>();
-        let (mut alive, mut moved) = (Vec::new(), Vec::new());
-        if model.machines <= MOST_MACHINES && all <= MOST_ALIVE {
-            alive = vec![Vec::new(); layers + 1];
+        let (mut live, mut moved) = (Vec::new(), Vec::new());
+        if model.machines <= MAX_MACHINES && all <= MAX_LIVE {
+            live = vec![Vec::new(); layers + 1];
             for (layer, until) in until.into_iter().enumerate() {
-                (layer + 1..=until).for_each(|depth| alive[depth].push(layer as u32));
+                (layer + 1..=until).for_each(|depth| live[depth].push(layer as u32));
             }
             moved = vec![Vec::new(); layers + 1];
             for (value, (from, until)) in values.into_iter().enumerate() {
                 (from + 1..=until).for_each(|depth| moved[depth].push(value as u32));
             }
         }
-        Self { alive, moved, seen: FxHashMap::default(), kept: 0, key: Vec::new() }
+        Self { live, moved, seen: FxHashMap::default(), kept: 0, key: Vec::new() }
     }
 
     pub(super) fn clear(&mut self) {
@@ -60,36 +62,32 @@ impl Memo {
         self.kept = 0;
     }
 
-    /// Returns true if an earlier placement dominates this one. If not, it is stored: when the search reaches this
-    /// depth again, all its completions have been explored.
+    /// Returns true if an earlier placement dominates this one. Otherwise stores it: the search is depth first, so all
+    /// of its completions are explored before the next placement of this depth.
     pub(super) fn is_dominated(&mut self, state: &State<'_>, counts_runs: bool) -> bool {
-        let Some(alive) = self.alive.get(state.placed()) else { return false };
+        let Some(live) = self.live.get(state.placed()) else { return false };
         self.key.clear();
         self.key.push(state.placed() as u32);
         // The cost of a change of machine depends on the last layer's machine.
         self.key.extend(counts_runs.then(|| state.on.last().copied()).flatten());
-        self.key.extend(alive.iter().map(|layer| state.on[*layer as usize]));
+        self.key.extend(live.iter().map(|layer| state.on[*layer as usize]));
         self.key.extend(self.moved[state.placed()].iter().map(|value| state.delivered_to(*value)));
-        let takes = |state: &State<'_>| -> Vec<f64> {
-            let mut takes = state.loads.clone();
-            if counts_runs {
-                takes.push(state.splits as f64);
-                takes.extend(state.runs.iter().map(|runs| f64::from(*runs)));
-            }
-            takes
-        };
-        let takes = takes(state);
+        let mut vector = state.loads.clone();
+        if counts_runs {
+            vector.push(state.splits as f64);
+            vector.extend(state.runs.iter().map(|runs| f64::from(*runs)));
+        }
         if let Some(others) = self.seen.get_mut(&self.key) {
-            if others.iter().any(|other| other.iter().zip(&takes).all(|(other, this)| other <= this)) {
+            if others.iter().any(|other| other.iter().zip(&vector).all(|(other, this)| other <= this)) {
                 return true;
             }
-            if others.len() < MOST_ALIKE && self.kept + takes.len() <= MOST_KEPT {
-                self.kept += takes.len();
-                others.push(takes);
+            if others.len() < MAX_PER_KEY && self.kept + vector.len() <= MAX_STORED {
+                self.kept += vector.len();
+                others.push(vector);
             }
-        } else if self.kept + takes.len() <= MOST_KEPT {
-            self.kept += takes.len();
-            self.seen.insert(self.key.clone(), vec![takes]);
+        } else if self.kept + vector.len() <= MAX_STORED {
+            self.kept += vector.len();
+            self.seen.insert(self.key.clone(), vec![vector]);
         }
         false
     }

@@ -48,8 +48,8 @@ impl<const WORDS: usize> Context<'_, WORDS> {
             parent: 0,
             task: 0,
             device: 0,
-            begun: Micros::ZERO,
-            reach: Micros::ZERO,
+            last_start: Micros::ZERO,
+            last_delivery: Micros::ZERO,
             bound: self.bounds.value,
             sum: Micros::ZERO,
         };

@@ -19,15 +19,15 @@ pub(crate) struct Extender<'a, const WORDS: usize> {
     held: Vec<Bytes>,
     /// Earliest starts of unfinished tasks in the state, by task and device.
     start_us: Vec<Micros>,
-    /// The same in the parent state, for tasks of its front.
-    earlier_us: Vec<Micros>,
-    earlier_front: Set<WORDS>,
+    /// Earliest starts in the parent state, for tasks of its front.
+    parent_start_us: Vec<Micros>,
+    parent_front: Set<WORDS>,
     /// First task without earliest starts.
     horizon: usize,
     /// Ends that correspond to the earliest starts.
     end_us: Vec<Micros>,
-    /// Values after the current extension.
-    child_us: Vec<Micros>,
+    /// Earliest starts and their ends after the current extension.
+    child_start_us: Vec<Micros>,
     child_end_us: Vec<Micros>,
     /// By device: earliest start of any unfinished task there.
     soonest_us: Vec<Micros>,
@@ -49,11 +49,11 @@ impl<'a, const WORDS: usize> Extender<'a, WORDS> {
             free_us: vec![Micros::ZERO; devices],
             held: vec![Bytes::ZERO; devices],
             start_us: table(),
-            earlier_us: table(),
-            earlier_front: Set::EMPTY,
+            parent_start_us: table(),
+            parent_front: Set::EMPTY,
             horizon: 0,
             end_us: table(),
-            child_us: table(),
+            child_start_us: table(),
             child_end_us: table(),
             soonest_us: vec![Micros::ZERO; devices],
             child_free_us: vec![Micros::ZERO; devices],
@@ -78,7 +78,7 @@ impl<'a, const WORDS: usize> Extender<'a, WORDS> {
         let Context { graph, masks, bounds, cutoff, .. } = *self.context;
         let devices = graph.devices;
         let mut tried = 0;
-        for task in state.front.iter().filter(|task| masks.predecessors[*task].is_within(&state.done)) {
+        for task in state.front.iter().filter(|task| masks.predecessors[*task].is_subset(&state.done)) {
             for device in 0..devices {
                 let at = task * devices + device;
                 let start = self.start_us[at];
@@ -94,13 +94,13 @@ impl<'a, const WORDS: usize> Extender<'a, WORDS> {
         tried.max(1)
     }
 
-    /// Returns true if the task could have started before the last one without delaying it: then that order of starts
-    /// is explored from another state and dominates.
+    /// Returns true if the task could have started before the last one without delaying it. The schedule in which it
+    /// does is no worse, and is explored from another state.
     fn violates_start_order(&self, state: &State<WORDS>, task: usize, device: usize) -> bool {
         let at = task * self.context.graph.devices + device;
         device != usize::from(state.device)
-            && self.earlier_front.contains(task)
-            && self.earlier_us[at] < state.begun
+            && self.parent_front.contains(task)
+            && self.parent_start_us[at] < state.last_start
             && self.context.bounds.time_us[at] > Micros::ZERO
             && !self.context.masks.successors[usize::from(state.task)].contains(task)
             && !self.context.masks.colocated[usize::from(state.task)].contains(task)
@@ -119,15 +119,15 @@ impl<'a, const WORDS: usize> Extender<'a, WORDS> {
         for (task, row) in rows {
             read(&mut self.start_us[task * devices..(task + 1) * devices], row, Micros);
         }
-        self.earlier_front = Set::EMPTY;
+        self.parent_front = Set::EMPTY;
         if let Some(parent) = before.states.get(state.parent as usize) {
-            self.earlier_front = parent.front;
+            self.parent_front = parent.front;
             let order = layer.order(place, devices);
             let rows = parent.front.iter().zip(before.figures(state.parent as usize)[self.header..].chunks(devices));
             for (task, row) in rows {
                 for device in 0..devices {
                     let from = order.map_or(device, |order| usize::from(order[device]));
-                    self.earlier_us[task * devices + device] = Micros(row[from]);
+                    self.parent_start_us[task * devices + device] = Micros(row[from]);
                 }
             }
         }
@@ -147,7 +147,7 @@ impl<'a, const WORDS: usize> Extender<'a, WORDS> {
                 }
                 for arc in &graph.predecessors[task] {
                     let ends = &self.end_us[arc.task * devices..(arc.task + 1) * devices];
-                    wait(starts, ends, graph.delays(arc));
+                    delay_starts(starts, ends, graph.delays(arc));
                 }
                 self.exclude(task);
             }
@@ -157,7 +157,8 @@ impl<'a, const WORDS: usize> Extender<'a, WORDS> {
         }
     }
 
-    /// Sets starts to infinity where the loaded state excludes the task.
+    /// Sets a task's earliest starts to infinity on devices without enough memory, and where it would exceed the
+    /// cutoff.
     fn exclude(&mut self, task: usize) {
         let Context { graph, bounds, cutoff, .. } = *self.context;
         for device in 0..graph.devices {
@@ -182,9 +183,8 @@ impl<'a, const WORDS: usize> Extender<'a, WORDS> {
         let devices = graph.devices;
         let mut done = state.done;
         done.insert(task);
-        let mut front = state.front.union(&masks.successors[task]).union(&masks.colocated[task]).without(&done);
-        front.remove(task);
-        let reach = state.reach.max(end + graph.delivery_us[task * devices + device]);
+        let front = state.front.union(&masks.successors[task]).union(&masks.colocated[task]).without(&done);
+        let last_delivery = state.last_delivery.max(end + graph.delivery_us[task * devices + device]);
         for (child, free) in self.child_free_us.iter_mut().zip(&self.free_us) {
             *child = free.max(start);
         }
@@ -203,30 +203,40 @@ impl<'a, const WORDS: usize> Extender<'a, WORDS> {
                 parent,
                 task: task as u16,
                 device: device as u8,
-                begun: start,
-                reach,
-                bound: reach,
-                sum: reach,
+                last_start: start,
+                last_delivery,
+                bound: last_delivery,
+                sum: last_delivery,
             };
             self.order.iter_mut().enumerate().for_each(|(place, device)| *device = place as u8);
-            if reach <= cutoff {
+            if last_delivery <= cutoff {
                 next.add(last, &[], &self.order);
             }
             return;
         };
-        let least = state.bound.max(end + bounds.tail_us[task * devices + device]).max(reach);
+        let least = state.bound.max(end + bounds.tail_us[task * devices + device]).max(last_delivery);
         let Some((path, horizon)) = self.propagate(&undone, task, device, end) else { return };
         let bound = least.max(path);
         self.sorted_free.clear();
         self.sorted_free.extend(self.child_free_us.iter().copied().zip(0..devices));
         self.sorted_free.sort_unstable_by(|a, b| a.partial_cmp(b).expect("free times are numbers"));
-        let bound = bounds.load(&done, first, &self.sorted_free, &self.child_us[..horizon * devices], cutoff, bound);
+        let bound =
+            bounds.load(&done, first, &self.sorted_free, &self.child_start_us[..horizon * devices], cutoff, bound);
         if bound > cutoff {
             return;
         }
         let (sum, device) = self.write_figures(&front, device);
-        let child =
-            State { done, front, parent, task: task as u16, device: device as u8, begun: start, reach, bound, sum };
+        let child = State {
+            done,
+            front,
+            parent,
+            task: task as u16,
+            device: device as u8,
+            last_start: start,
+            last_delivery,
+            bound,
+            sum,
+        };
         next.add(child, &self.figures, &self.order);
     }
 
@@ -236,16 +246,17 @@ impl<'a, const WORDS: usize> Extender<'a, WORDS> {
         let Context { graph, masks, bounds, cutoff, .. } = *self.context;
         let devices = graph.devices;
         let mut longest = Micros::ZERO;
-        let mut moved = Set::<WORDS>::EMPTY;
-        moved.insert(task);
+        // The new task, and tasks whose earliest starts have changed.
+        let mut delayed = Set::<WORDS>::EMPTY;
+        delayed.insert(task);
         self.soonest_us.fill(cutoff);
         let mut first_end = Micros::INFINITY;
-        // Successors and co-located tasks of the extension have figures even beyond the horizon.
+        // Successors and co-located tasks of the new task join the front, so they need starts even beyond the horizon.
         let horizon =
             self.horizon.max(masks.successors[task].union(&masks.colocated[task]).last().map_or(0, |last| last + 1));
         for other in undone.iter().take_while(|other| *other < horizon) {
             let row = other * devices..(other + 1) * devices;
-            let starts = &mut self.child_us[row.clone()];
+            let starts = &mut self.child_start_us[row.clone()];
             let known = if other < self.horizon { &self.start_us[row.clone()] } else { &bounds.head_us[row.clone()] };
             let mut changed = other >= self.horizon;
             for place in 0..devices {
@@ -267,9 +278,9 @@ impl<'a, const WORDS: usize> Extender<'a, WORDS> {
                 let elsewhere = starts.iter_mut().enumerate().filter(|(place, _)| *place != device);
                 elsewhere.for_each(|(_, start)| *start = Micros::INFINITY);
             }
-            if masks.predecessors[other].meets(&moved) {
+            if masks.predecessors[other].intersects(&delayed) {
                 changed = true;
-                for arc in graph.predecessors[other].iter().filter(|arc| moved.contains(arc.task)) {
+                for arc in graph.predecessors[other].iter().filter(|arc| delayed.contains(arc.task)) {
                     let delays = graph.delays(arc);
                     if arc.task == task {
                         let delays = &delays[device * devices..(device + 1) * devices];
@@ -277,12 +288,12 @@ impl<'a, const WORDS: usize> Extender<'a, WORDS> {
                             starts[place] = starts[place].max(end + delays[place]);
                         }
                     } else {
-                        wait(starts, &self.child_end_us[arc.task * devices..(arc.task + 1) * devices], delays);
+                        delay_starts(starts, &self.child_end_us[arc.task * devices..(arc.task + 1) * devices], delays);
                     }
                 }
             }
             if changed {
-                moved.insert(other);
+                delayed.insert(other);
                 let ends = &mut self.child_end_us[row.clone()];
                 let (times, tails) = (&bounds.time_us[row.clone()], &bounds.tail_us[row]);
                 let mut least = Micros::INFINITY;
@@ -309,7 +320,8 @@ impl<'a, const WORDS: usize> Extender<'a, WORDS> {
                 *soonest = soonest.min(*start);
             }
         }
-        // A device is idle until something can start on it. Tasks beyond the horizon wait for an earlier one.
+        // A device is idle until something can start on it. A task beyond the horizon depends on an unfinished task
+        // before the horizon, so it cannot start before `first_end`.
         let behind = if undone.last() >= Some(horizon) { first_end } else { Micros::INFINITY };
         for (free, soonest) in self.child_free_us.iter_mut().zip(&self.soonest_us) {
             *free = free.max(soonest.min(behind));
@@ -323,7 +335,7 @@ impl<'a, const WORDS: usize> Extender<'a, WORDS> {
         let (devices, cutoff) = (self.context.graph.devices, self.context.cutoff);
         let mut place = device;
         if !self.order.is_empty() {
-            let (free, held, starts) = (&self.child_free_us, &self.child_held, &self.child_us);
+            let (free, held, starts) = (&self.child_free_us, &self.child_held, &self.child_start_us);
             self.context.classes.arrange(&mut self.order, |a, b| {
                 let first = free[a].total_cmp(&free[b]).then(held[a].total_cmp(&held[b]));
                 let rows = front.iter().map(|task| task * devices);
@@ -348,7 +360,7 @@ impl<'a, const WORDS: usize> Extender<'a, WORDS> {
         }
         for task in front.iter() {
             for new in 0..devices {
-                let start = self.child_us[task * devices + old(new)];
+                let start = self.child_start_us[task * devices + old(new)];
                 sum += start.min(cutoff);
                 self.figures.push(start.0);
             }
@@ -362,8 +374,8 @@ fn read<T>(row: &mut [T], figures: &[f64], unit: impl Fn(f64) -> T) {
     row.iter_mut().zip(figures).for_each(|(cell, figure)| *cell = unit(*figure));
 }
 
-/// Delays a task until the earliest end of an unfinished predecessor, over all of its devices.
-fn wait(starts: &mut [Micros], ends: &[Micros], delays: &[Micros]) {
+/// Raises the earliest starts of a task to the earliest arrival from a predecessor that may run on any of its devices.
+fn delay_starts(starts: &mut [Micros], ends: &[Micros], delays: &[Micros]) {
     let devices = ends.len();
     let starts = &mut starts[..devices];
     let delays = &delays[..devices * devices];

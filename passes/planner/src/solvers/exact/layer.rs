@@ -18,9 +18,9 @@ pub(crate) struct State<const WORDS: usize> {
     pub(crate) task: u16,
     pub(crate) device: u8,
     /// Start of that task.
-    pub(crate) begun: Micros,
+    pub(crate) last_start: Micros,
     /// End of the last delivery of finished tasks.
-    pub(crate) reach: Micros,
+    pub(crate) last_delivery: Micros,
     /// Lower bound on all completions.
     pub(crate) bound: Micros,
     /// Sum of the figures that are times: a dominating state has no larger sum.
@@ -85,11 +85,11 @@ impl<const WORDS: usize> Layer<WORDS> {
             let (rival, entry) = (&self.states[place], &mut self.entries[place]);
             let theirs = &self.figures[entry.figures..entry.figures + figures.len()];
             if rival.sum <= state.sum {
-                if rival.reach <= state.bound && no_worse(theirs, figures) {
+                if rival.last_delivery <= state.bound && no_worse(theirs, figures) {
                     return;
                 }
                 index += 1;
-            } else if state.reach <= rival.bound && no_worse(figures, theirs) {
+            } else if state.last_delivery <= rival.bound && no_worse(figures, theirs) {
                 entry.alive = false;
                 self.living -= 1;
                 rivals.swap_remove(index);

@@ -79,7 +79,8 @@ pub(crate) fn sweep<const WORDS: usize>(
         before = layer;
         layer = next;
     }
-    let best = (0..layer.states.len()).min_by(|a, b| layer.states[*a].reach.total_cmp(&layer.states[*b].reach));
+    let best = (0..layer.states.len())
+        .min_by(|a, b| layer.states[*a].last_delivery.total_cmp(&layer.states[*b].last_delivery));
     let sequence = best.map(|place| walk_back(&traces, place, devices));
     Outcome { sequence, bound, finished: true, extensions: allowed - effort.budget.iterations }
 }

@@ -74,7 +74,7 @@ impl<'a> Latency<'a> {
                 })
             };
             let devices = instance.allowed(group[0]).iter().filter(|device| in_time(device));
-            devices.map(|device| (*device, program.choice())).collect()
+            devices.map(|device| (*device, program.binary())).collect()
         };
         let on: Vec<Vec<(usize, Column)>> = instance.groups().iter().map(open).collect();
         let classes = Classes::new(instance, symmetry);

@@ -130,8 +130,8 @@ impl<'a> Queue<'a> {
                     }
                     let mut each = || (0..self.inputs).map(|_| program.column(0.0, 1.0, 0.0)).collect();
                     let within = sizes.iter().map(|_| each()).collect();
-                    let takes = (0..self.inputs).map(|_| program.choice()).collect();
-                    let sizes = sizes.into_iter().map(|size| (size, program.choice())).collect();
+                    let takes = (0..self.inputs).map(|_| program.binary()).collect();
+                    let sizes = sizes.into_iter().map(|size| (size, program.binary())).collect();
                     Some(Assignment { device: *device, takes, sizes, within })
                 })
                 .collect();

@@ -90,7 +90,7 @@ impl<'a> Search<'a> {
                 match event {
                     Event::Solution(values) => drop(self.see(model.launches(values))),
                     Event::Bound(bound) => self.observer.bound(self.in_micros(bound).min(forbidden), NAME),
-                    Event::Wanted(_) => {}
+                    Event::SolutionRequest(_) => {}
                 }
                 ControlFlow::Continue(())
             };

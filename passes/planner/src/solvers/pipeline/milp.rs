@@ -71,7 +71,7 @@ pub(super) fn exact(
             Event::Bound(bound) => {
                 options.observer.bound(claimed(model, bound, scale).min(scale), "exact");
             }
-            Event::Wanted(place) => {
+            Event::SolutionRequest(place) => {
                 let better = shared.better_than(best).filter(|better| better.value() <= most);
                 if let Some((value, blocks)) =
                     better.as_ref().and_then(|better| Some((better.value(), better.solution()?)))

@@ -190,7 +190,7 @@ fn placed(model: &Model, shape: &Shape, most: Micros, program: &mut Program) -> 
         } else if reach.behind[task] > room(&shape.stages[block + 1..]) {
             always
         } else {
-            program.choice()
+            program.binary()
         }
     };
     let mut all = Vec::with_capacity(model.tasks());

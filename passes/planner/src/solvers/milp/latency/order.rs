@@ -48,7 +48,7 @@ impl Latency<'_> {
     }
 
     fn pair(&mut self, program: &mut Program, a: usize, b: usize) -> Column {
-        let before = program.choice();
+        let before = program.binary();
         let shortest = self.instance.allowed(a).iter().map(|device| time(self.instance, a, *device));
         let soonest = self.times.least_head(a) + shortest.fold(Micros::INFINITY, Micros::min);
         let last = self

@@ -21,7 +21,7 @@ impl Queue<'_> {
             all.filter(|(device, a, b)| may_overlap(*device, *a, *b)).collect();
         check_orders(2 * overlapping.len(), tasks)?;
         for (device, a, b) in overlapping {
-            let both = [program.choice(), program.choice()];
+            let both = [program.binary(), program.binary()];
             for ((first, then), before) in [(a, b), (b, a)].into_iter().zip(both) {
                 let Some(on) = self.on(instance.group_of(first), device) else { continue };
                 let big_m = self.big_m(first, device, then, device);

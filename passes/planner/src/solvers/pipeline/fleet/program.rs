@@ -75,7 +75,7 @@ impl Fleet {
             match event {
                 Event::Solution(values) => see(values),
                 Event::Bound(bound) => observer.bound(((bound - SLACK) * value).min(value), "exact"),
-                Event::Wanted(_) => {}
+                Event::SolutionRequest(_) => {}
             }
             ControlFlow::Continue(())
         })?;
@@ -109,7 +109,7 @@ impl<'a> Formulation<'a> {
             let takes_part =
                 |device: usize| fleet.is_port(task) || sequence.is_none_or(|sequence| sequence.contains(&device));
             let mut place = |device: usize| {
-                if fleet.times(task)[device] <= most && takes_part(device) { program.choice() } else { never }
+                if fleet.times(task)[device] <= most && takes_part(device) { program.binary() } else { never }
             };
             let row: Vec<Column> = (0..fleet.devices).map(&mut place).collect();
             program.exactly(1.0, row.iter().map(|column| (*column, 1.0)));
@@ -193,7 +193,7 @@ impl<'a> Formulation<'a> {
         let mut order = vec![(always, true); devices * devices];
         for one in 0..devices {
             for other in one + 1..devices {
-                let column = if equals[one] == equals[other] { always } else { self.program.choice() };
+                let column = if equals[one] == equals[other] { always } else { self.program.binary() };
                 order[one * devices + other] = (column, true);
                 order[other * devices + one] = (column, false);
             }

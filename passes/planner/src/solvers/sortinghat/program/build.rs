@@ -31,13 +31,13 @@ impl Formulation {
                 slots.work(model, launch, slots.all[slot]).is_finite() && arrives
             };
             let row: Vec<Column> =
-                (0..count).map(|slot| if possible(slot) { program.choice() } else { never }).collect();
+                (0..count).map(|slot| if possible(slot) { program.binary() } else { never }).collect();
             program.exactly(1.0, row.iter().map(|column| (*column, 1.0)));
             // (5): its parameters are in a slot unless they are resident on its device, or read from the host's memory.
             let lands = |slot: usize| slots.copying(model, launch, slots.all[slot].device).is_finite();
             let has_any = model.cold.is_some() && model.weight(slots.launches[launch]) > Bytes::ZERO;
             let own: Vec<Column> =
-                (0..count).map(|slot| if has_any && lands(slot) { program.choice() } else { never }).collect();
+                (0..count).map(|slot| if has_any && lands(slot) { program.binary() } else { never }).collect();
             let needs = (0..count).filter(|slot| {
                 let slot = slots.all[*slot];
                 !slot.is_direct() && model.needs_parameters(slots.launches[launch], slot.device)
