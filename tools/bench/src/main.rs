@@ -53,11 +53,10 @@ fn main() -> ExitCode {
         Command::Nodes(command) => command.run(),
         Command::Run(command) => command.run(),
     };
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(message) => {
-            eprintln!("divi-bench: error: {message}");
-            ExitCode::FAILURE
-        }
+    if let Err(message) = &outcome {
+        eprintln!("divi-bench: error: {message}");
     }
+    let status = u8::from(outcome.is_err());
+    divi_planner::exit_if_solver_detached(status);
+    ExitCode::from(status)
 }
