@@ -1,24 +1,27 @@
 //! Explanation of a task's placement: its time on each device, the transfers that a move would cause, and the objective of
 //! the best plan with the task pinned there.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use divi_planner::plan::{Schedule, gap};
 use divi_planner::problem::{Node, Tensor};
 use divi_planner::units::{Bytes, Micros, human_bytes};
-use divi_planner::{Error, Options, Plan, Problem, solve};
+use divi_planner::{Error, Objective, Options, Plan, Problem, solve};
 
 /// Explanation of one task's placement.
 #[derive(Clone, Debug)]
 pub struct Explanation {
     task: String,
-    objective: String,
+    objective: Objective,
     value: Micros,
     bound: Micros,
+    /// Text to print after the bound.
+    bound_remark: String,
     /// Device that the task is pinned to.
     pinned: Option<String>,
     /// Tasks co-located with it.
-    together: Vec<String>,
+    colocated: Vec<String>,
     /// One entry per device.
     pub choices: Vec<Choice>,
 }
@@ -33,9 +36,9 @@ pub struct Choice {
     /// Time for each batch size; empty if the device does not support the task.
     pub times: Vec<(u32, Micros)>,
     /// Transfers needed if the task ran here and all other tasks stayed in place.
-    pub crossing: Vec<Crossing>,
+    pub transfers: Vec<Transfer>,
     /// Plan with the task pinned here, or the reason why there is none.
-    pub replanned: Result<Outcome, String>,
+    pub replanned: Result<Outcome, NoPlan>,
 }
 
 /// One launch of the task.
@@ -50,17 +53,32 @@ pub struct Launch {
 }
 
 /// Objective of a plan.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     /// Objective value.
     pub value: Micros,
-    /// Lower bound.
+    /// Lower bound, which the solver may only claim.
     pub bound: Micros,
+    /// Text to print after the bound.
+    pub bound_remark: String,
+    /// Best verified lower bound.
+    pub verified_bound: Micros,
+}
+
+/// Reason why there is no plan with the task pinned to a device.
+#[derive(Clone, Debug, PartialEq)]
+pub enum NoPlan {
+    /// The device does not support the task.
+    Unsupported,
+    /// It is proven that there is no plan.
+    Infeasible(String),
+    /// No plan was found, though one may exist.
+    NotFound(String),
 }
 
 /// A tensor that has to be transferred.
 #[derive(Clone, Debug)]
-pub struct Crossing {
+pub struct Transfer {
     /// Producing task.
     pub from: String,
     /// Consuming task.
@@ -76,30 +94,48 @@ pub struct Crossing {
 /// Explains where a plan runs a node: plans again with the node pinned to each device. This overrides the node's own pin;
 /// co-located nodes move with it.
 pub fn explain(problem: &Problem, plan: &Plan, node: usize, options: &Options) -> Explanation {
-    let label = |node: usize| problem.nodes[node].name.clone().unwrap_or_else(|| problem.node_label(node));
-    let groups = problem.colocate.iter().flatten().filter(|group| group.contains(&node));
-    let mut together: Vec<usize> = groups.flatten().copied().filter(|&other| other != node).collect();
-    together.sort_unstable();
-    together.dedup();
+    let colocated = colocated(problem, node);
     let tensors = problem.all_tensors();
     let places = plan.schedule.places(problem.nodes.len());
     let choices = (0..problem.devices.len()).map(|device| Choice {
         device: problem.devices[device].name.clone(),
         launches: launches(problem, plan, node, device),
         times: times(&problem.nodes[node], device),
-        crossing: crossing(problem, &tensors, &places, node, device),
-        replanned: replan(problem, plan, node, device, &together, options),
+        transfers: transfers(problem, &tensors, &places, node, device),
+        replanned: replan(problem, plan, node, device, &colocated, options),
     });
     let choices = choices.collect();
     Explanation {
-        task: label(node),
-        objective: plan.objective.name().to_owned(),
+        task: name(problem, node),
+        objective: plan.objective,
         value: plan.value,
         bound: plan.bound,
+        bound_remark: plan.bound_remark(),
         pinned: problem.nodes[node].pin.map(|device| problem.devices[device].name.clone()),
-        together: together.into_iter().map(label).collect(),
+        colocated: colocated.into_iter().map(|other| name(problem, other)).collect(),
         choices,
     }
+}
+
+fn name(problem: &Problem, node: usize) -> String {
+    problem.nodes[node].name.clone().unwrap_or_else(|| problem.node_label(node))
+}
+
+/// Returns the nodes that share a device with a node, also through other nodes; ascending.
+fn colocated(problem: &Problem, node: usize) -> Vec<usize> {
+    let mut all = BTreeSet::from([node]);
+    loop {
+        let before = all.len();
+        for group in problem.colocate.iter().flatten() {
+            if group.iter().any(|other| all.contains(other)) {
+                all.extend(group);
+            }
+        }
+        if all.len() == before {
+            break;
+        }
+    }
+    all.into_iter().filter(|&other| other != node).collect()
 }
 
 fn times(node: &Node, device: usize) -> Vec<(u32, Micros)> {
@@ -122,7 +158,7 @@ fn launches(problem: &Problem, plan: &Plan, node: usize, device: usize) -> Vec<L
         }
         Schedule::Pipeline { block, stages, .. } => {
             let devices = stages.as_ref().and_then(|stages| stages.block_device.as_ref());
-            // In a pipeline, the start within a period is not a start time of the input.
+            // A pipeline has no start times; only the device is shown.
             let here = devices.is_some_and(|devices| devices[block[node]] == device);
             if here { vec![Launch { start: Micros::ZERO, end: time(1), inputs: 1 }] } else { Vec::new() }
         }
@@ -130,12 +166,17 @@ fn launches(problem: &Problem, plan: &Plan, node: usize, device: usize) -> Vec<L
     }
 }
 
-/// Returns the transfers between a node on `device` and its neighbors in place.
-fn crossing(problem: &Problem, tensors: &[Tensor], places: &[Vec<usize>], node: usize, device: usize) -> Vec<Crossing> {
-    let name = |node: usize| problem.nodes[node].name.clone().unwrap_or_else(|| problem.node_label(node));
-    let crossing = |tensor: &Tensor, to: usize, (a, b): (usize, usize)| Crossing {
-        from: name(tensor.from),
-        to: name(to),
+/// Returns the transfers between a node on `device` and its neighbors, which stay where the plan has them.
+fn transfers(
+    problem: &Problem,
+    tensors: &[Tensor],
+    places: &[Vec<usize>],
+    node: usize,
+    device: usize,
+) -> Vec<Transfer> {
+    let transfer = |tensor: &Tensor, to: usize, (a, b): (usize, usize)| Transfer {
+        from: name(problem, tensor.from),
+        to: name(problem, to),
         device_from: problem.devices[a].name.clone(),
         device_to: problem.devices[b].name.clone(),
         bytes: tensor.bytes,
@@ -149,15 +190,15 @@ fn crossing(problem: &Problem, tensors: &[Tensor], places: &[Vec<usize>], node: 
                     // One transfer per destination device.
                     if !sent.contains(&there) {
                         sent.push(there);
-                        found.push(crossing(tensor, to, (device, there)));
+                        found.push(transfer(tensor, to, (device, there)));
                     }
                 }
             }
         } else if tensor.to.contains(&node) && !places[tensor.from].contains(&device) {
             // Another consumer may already have caused the transfer to this device.
-            let brought = tensor.to.iter().any(|&to| to != node && places[to].contains(&device));
-            if let Some(&from) = places[tensor.from].first().filter(|_| !brought) {
-                found.push(crossing(tensor, node, (from, device)));
+            let is_there = tensor.to.iter().any(|&to| to != node && places[to].contains(&device));
+            if let Some(&from) = places[tensor.from].first().filter(|_| !is_there) {
+                found.push(transfer(tensor, node, (from, device)));
             }
         }
     }
@@ -169,53 +210,68 @@ fn replan(
     plan: &Plan,
     node: usize,
     device: usize,
-    together: &[usize],
+    colocated: &[usize],
     options: &Options,
-) -> Result<Outcome, String> {
+) -> Result<Outcome, NoPlan> {
     if times(&problem.nodes[node], device).is_empty() {
-        return Err("not supported there".to_owned());
+        return Err(NoPlan::Unsupported);
     }
     let mut pinned = problem.clone();
-    for &moved in together.iter().chain([&node]) {
+    for &moved in colocated.iter().chain([&node]) {
         pinned.nodes[moved].pin = Some(device);
     }
-    let plan = solve(&pinned, plan.objective, &plan.algorithm, options).map_err(|error| match error {
-        Error::Infeasible(findings) if findings.len() == 1 => format!("no plan: {}", findings[0]),
-        other => other.to_string(),
+    let plan = solve(&pinned, plan.objective, &plan.algorithm, options).map_err(|error| match &error {
+        Error::Infeasible(findings) if findings.len() == 1 => NoPlan::Infeasible(format!("no plan: {}", findings[0])),
+        Error::Infeasible(_) => NoPlan::Infeasible(error.to_string()),
+        _ => NoPlan::NotFound(error.to_string()),
     })?;
-    Ok(Outcome { value: plan.value, bound: plan.bound })
+    Ok(Outcome {
+        value: plan.value,
+        bound: plan.bound,
+        bound_remark: plan.bound_remark(),
+        verified_bound: plan.bound().verified_value(),
+    })
 }
 
 impl fmt::Display for Explanation {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { task, objective, value, bound, pinned, together, choices } = self;
+        let Self { task, objective, value, bound, bound_remark, pinned, colocated, choices } = self;
         let here: Vec<&Choice> = choices.iter().filter(|choice| !choice.launches.is_empty()).collect();
         let devices: Vec<String> = here.iter().map(|choice| format!("@{}", choice.device)).collect();
         writeln!(out, "{task} runs on {}", devices.join(" and "))?;
         if let Some(device) = pinned {
             writeln!(out, "  pinned to @{device}; the pin is ignored below")?;
         }
-        if !together.is_empty() {
-            writeln!(out, "  co-located with {}", together.join(", "))?;
+        if !colocated.is_empty() {
+            writeln!(out, "  co-located with {}", colocated.join(", "))?;
         }
-        let proven = 100.0 * gap(*value, *bound);
-        writeln!(out, "  the plan: {objective} {value:.1} µs, bound {bound:.1} µs, gap {proven:.2} %")?;
+        let gap_percent = 100.0 * gap(*value, *bound);
+        let objective_name = objective.name();
+        writeln!(
+            out,
+            "  the plan: {objective_name} {value:.1} µs, bound {bound:.1} µs{bound_remark}, gap {gap_percent:.2} %"
+        )?;
         for choice in choices {
-            choice.describe(out, objective, *value)?;
+            choice.describe(out, *objective, *value)?;
         }
         writeln!(out, "{}", self.verdict(&here))
     }
 }
 
 impl Explanation {
-    /// Summarizes the comparison of the devices.
+    /// Summarizes the comparison of the devices. Statements about all plans follow from verified bounds only.
     fn verdict(&self, here: &[&Choice]) -> String {
-        let elsewhere = self.choices.iter().filter(|choice| !here.iter().any(|other| other.device == choice.device));
-        let outcomes: Vec<_> =
-            elsewhere.filter_map(|choice| Some((&choice.device, choice.replanned.as_ref().ok()?))).collect();
-        let best = outcomes.iter().min_by(|a, b| a.1.value.total_cmp(&b.1.value));
-        let Some((device, outcome)) = best else { return "no other device can run it".to_owned() };
-        let bound = outcomes.iter().map(|(_, outcome)| outcome.bound).fold(Micros::INFINITY, Micros::min);
+        let is_elsewhere = |choice: &&Choice| !here.iter().any(|other| other.device == choice.device);
+        let elsewhere: Vec<&Choice> = self.choices.iter().filter(is_elsewhere).collect();
+        let bound = elsewhere.iter().map(|choice| choice.verified_bound()).fold(Micros::INFINITY, Micros::min);
+        let outcomes = elsewhere.iter().filter_map(|choice| Some((&choice.device, choice.replanned.as_ref().ok()?)));
+        let best = outcomes.min_by(|a, b| a.1.value.total_cmp(&b.1.value));
+        let Some((device, outcome)) = best else {
+            return match bound.is_finite() {
+                true => "no plan was found on another device; it is not proven that there is none".to_owned(),
+                false => "no other device can run it".to_owned(),
+            };
+        };
         let change = change(outcome.value, self.value);
         if bound > self.value * (1.0 + 1e-9) {
             let least = change_of(bound, self.value);
@@ -237,20 +293,30 @@ impl Explanation {
 }
 
 impl Choice {
-    fn describe(&self, out: &mut fmt::Formatter<'_>, objective: &str, value: Micros) -> fmt::Result {
-        let taken = match self.times.as_slice() {
+    /// Returns a verified lower bound on all plans with the task on this device; infinite if it is proven that there
+    /// are none.
+    fn verified_bound(&self) -> Micros {
+        match &self.replanned {
+            Ok(outcome) => outcome.verified_bound,
+            Err(NoPlan::Unsupported | NoPlan::Infeasible(_)) => Micros::INFINITY,
+            Err(NoPlan::NotFound(_)) => Micros::ZERO,
+        }
+    }
+
+    fn describe(&self, out: &mut fmt::Formatter<'_>, objective: Objective, value: Micros) -> fmt::Result {
+        let times = match self.times.as_slice() {
             [] => "does not support it".to_owned(),
             [(1, micros)] => format!("takes {micros:.1} µs"),
             several => {
-                let times: Vec<String> =
+                let by_size: Vec<String> =
                     several.iter().map(|(batch, micros)| format!("{batch}: {micros:.1}")).collect();
-                format!("takes {} µs by batch", times.join(", "))
+                format!("takes {} µs by batch size", by_size.join(", "))
             }
         };
-        write!(out, "@{}: {taken}", self.device)?;
+        write!(out, "@{}: {times}", self.device)?;
         for launch in &self.launches {
             match (objective, launch.inputs) {
-                ("pipeline", _) => write!(out, "; it runs here")?,
+                (Objective::Pipeline, _) => write!(out, "; it runs here")?,
                 (_, 1) => write!(out, "; it runs here from {:.1} to {:.1} µs", launch.start, launch.end)?,
                 (_, inputs) => {
                     write!(out, "; it runs here for {inputs} inputs from {:.1} to {:.1} µs", launch.start, launch.end)?;
@@ -261,29 +327,30 @@ impl Choice {
         match &self.replanned {
             Ok(outcome) => {
                 let change = change(outcome.value, value);
+                let Outcome { value, bound, bound_remark, .. } = outcome;
+                let objective = objective.name();
                 writeln!(
                     out,
-                    "  {objective} with it here: {:.1} µs ({change}), bound {:.1} µs",
-                    outcome.value, outcome.bound
+                    "  {objective} with it here: {value:.1} µs ({change}), bound {bound:.1} µs{bound_remark}"
                 )?;
             }
-            Err(_) if self.times.is_empty() => return Ok(()),
-            Err(reason) => writeln!(out, "  {reason}")?,
+            Err(NoPlan::Unsupported) => return Ok(()),
+            Err(NoPlan::Infeasible(reason) | NoPlan::NotFound(reason)) => writeln!(out, "  {reason}")?,
         }
-        if self.crossing.is_empty() {
+        if self.transfers.is_empty() {
             return writeln!(out, "  no transfers");
         }
-        let bytes: Bytes = self.crossing.iter().map(|crossing| crossing.bytes).sum();
+        let bytes: Bytes = self.transfers.iter().map(|transfer| transfer.bytes).sum();
         writeln!(out, "  transfers of {} for each input:", human_bytes(bytes))?;
-        for crossing in &self.crossing {
-            let Crossing { from, to, device_from, device_to, bytes } = crossing;
+        for transfer in &self.transfers {
+            let Transfer { from, to, device_from, device_to, bytes } = transfer;
             writeln!(out, "    {} from {from} (@{device_from}) to {to} (@{device_to})", human_bytes(*bytes))?;
         }
         Ok(())
     }
 }
 
-/// Least value that a change is relative to.
+/// Minimum divisor of a relative change, so that a plan of zero time does not divide by zero.
 const LEAST: Micros = Micros(f64::MIN_POSITIVE);
 
 /// Formats a relative change (`+1.67 %`), or "the same".
@@ -298,7 +365,6 @@ fn change_of(value: Micros, before: Micros) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use divi_planner::Objective;
     use divi_planner::problem::Device;
     use divi_planner::units::BytesPerMicro;
 
@@ -334,9 +400,9 @@ mod tests {
         let explanation = explain(&problem, &plan, 1, &options);
         let [cpu, gpu] = &explanation.choices[..] else { panic!("one choice per device") };
         assert_eq!(cpu.replanned.as_ref().map(|outcome| outcome.value), Ok(Micros(101.0)));
-        assert!(cpu.crossing.is_empty() && cpu.launches.is_empty());
+        assert!(cpu.transfers.is_empty() && cpu.launches.is_empty());
         assert_eq!(gpu.replanned.as_ref().map(|outcome| outcome.value), Ok(Micros(16.0)));
-        assert_eq!(gpu.crossing.iter().map(|crossing| crossing.bytes).sum::<Bytes>(), Bytes(10.0));
+        assert_eq!(gpu.transfers.iter().map(|transfer| transfer.bytes).sum::<Bytes>(), Bytes(10.0));
         assert_eq!((gpu.launches[0].start, gpu.launches[0].end), (Micros(11.0), Micros(16.0)));
         let text = explanation.to_string();
         assert!(text.contains("second runs on @gpu"), "{text}");
@@ -352,5 +418,57 @@ mod tests {
         let text = explain(&problem, &plan, 0, &options).to_string();
         assert!(text.contains("@gpu: does not support it"), "{text}");
         assert!(text.contains("no other device can run it"), "{text}");
+    }
+
+    /// Returns the last line of an explanation.
+    fn verdict(explanation: &Explanation) -> String {
+        explanation.to_string().lines().last().unwrap_or_default().to_owned()
+    }
+
+    #[test]
+    fn a_failed_search_proves_nothing() {
+        let problem = problem();
+        let options = Options::default();
+        let mut plan = solve(&problem, Objective::Latency, "exact", &options).expect("has a plan");
+        plan.algorithm = "of another version".to_owned();
+        let mut explanation = explain(&problem, &plan, 1, &options);
+        assert!(matches!(&explanation.choices[0].replanned, Err(NoPlan::NotFound(_))), "{explanation:?}");
+        let unproven = "no plan was found on another device; it is not proven that there is none";
+        assert_eq!(verdict(&explanation), unproven);
+        // A device that is proven to be worse does not make up for it.
+        let worse = Outcome {
+            value: Micros(20.0),
+            bound: Micros(20.0),
+            bound_remark: String::new(),
+            verified_bound: Micros(20.0),
+        };
+        let other = Choice { device: "npu".into(), replanned: Ok(worse), ..explanation.choices[0].clone() };
+        explanation.choices.push(other);
+        let unproven =
+            "the best plan found on another device uses @npu (+25.00 %); it is not proven that none is better";
+        assert_eq!(verdict(&explanation), unproven);
+    }
+
+    #[test]
+    fn a_claimed_bound_proves_nothing() {
+        let problem = problem();
+        let options = Options::default();
+        let plan = solve(&problem, Objective::Latency, "exact", &options).expect("has a plan");
+        let mut explanation = explain(&problem, &plan, 1, &options);
+        let replanned = explanation.choices[0].replanned.as_mut().expect("the cpu supports it");
+        replanned.verified_bound = Micros(10.0);
+        let unproven =
+            "the best plan found on another device uses @cpu (+531.25 %); it is not proven that none is better";
+        assert_eq!(verdict(&explanation), unproven);
+    }
+
+    #[test]
+    fn tasks_are_colocated_through_others() {
+        let mut problem = problem();
+        let first = problem.nodes[0].clone();
+        problem.nodes.extend((2..5).map(|id| Node { id, ..first.clone() }));
+        problem.colocate = Some(vec![vec![2, 3], vec![0, 2], vec![1, 4]]);
+        assert_eq!(colocated(&problem, 0), [2, 3]);
+        assert_eq!(colocated(&problem, 4), [1]);
     }
 }
