@@ -21,7 +21,7 @@ func.func @empty(%x: tensor<0x4xf32>) -> tensor<0x4xf32> {
 // -----
 
 // Tests that a batch size that is too large for a tensor is rejected.
-// expected-error @below {{'func.func' op @large has an argument that 8 times its batch makes too large}}
+// expected-error @below {{'func.func' op @large has an argument that is too large at 8 times the batch size}}
 func.func @large(%x: tensor<1x4611686018427387904xi8>) -> tensor<1x4611686018427387904xi8> {
   return %x : tensor<1x4611686018427387904xi8>
 }

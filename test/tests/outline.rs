@@ -147,7 +147,7 @@ fn places(module: &Module<'_>, queued: usize) -> Result<Vec<String>, String> {
     let place = |value: Value<'_>| match rebatched.batch_of(value) {
         Batch::Same => "\"same\"".to_owned(),
         Batch::At(layout) => format!("\"at {} {}\"", layout.axis, layout.outer),
-        Batch::Apart => "\"apart\"".to_owned(),
+        Batch::Separate => "\"separate\"".to_owned(),
     };
     Ok(returned.into_iter().map(place).collect())
 }

@@ -69,7 +69,7 @@ fn every_operator_of_a_model_can_be_inferred_at_another_batch() {
         let printed = divi_test::print(&module);
         for factor in [2, 32] {
             let rebatched = Rebatched::of(divi_test::function(&module), factor).unwrap();
-            assert!(rebatched.repeated().is_empty());
+            assert!(rebatched.unrolled().is_empty());
             divi_test::walk(&module, &mut |operation| {
                 let Some(op) = Op::from_operation(divi_test::operation_name(operation)) else { return };
                 if op != Op::Constant && op.is_inferred() {
@@ -126,9 +126,9 @@ fn stacked_inputs_give_the_results_of_single_inputs() {
         let case = name.strip_suffix(".first").unwrap_or(name);
         assert!(name.starts_with("random_") || cases.iter().any(|other| other.name == case));
         match write_claim(&root.join(name), unit.parse().unwrap()) {
-            Ok(repeats) => {
+            Ok(is_unrolled) => {
                 claimed += 1;
-                apart += usize::from(!repeats);
+                apart += usize::from(!is_unrolled);
             }
             Err(message) => println!("{name} is not compared: {message}"),
         }
@@ -192,15 +192,15 @@ fn write_claim(folder: &Path, unit: i64) -> Result<bool, String> {
                 claim += &match rebatched.batch_of(value) {
                     Batch::Same => "same\n".to_owned(),
                     Batch::At(layout) => format!("at {} {}\n", layout.axis, layout.outer),
-                    Batch::Apart => "apart\n".to_owned(),
+                    Batch::Separate => "separate\n".to_owned(),
                 };
             }
         });
-        let repeats = !rebatched.repeated().is_empty();
-        rebatch(raw, unit * FACTOR).map(|_| repeats)
+        let is_unrolled = !rebatched.unrolled().is_empty();
+        rebatch(raw, unit * FACTOR).map(|_| is_unrolled)
     });
-    let repeats = outcome.map_err(|_| messages)?;
+    let is_unrolled = outcome.map_err(|_| messages)?;
     write(&context, &module, "together.onnx")?;
     fs::write(folder.join("claim.tsv"), claim).expect("the folder is writable");
-    Ok(repeats)
+    Ok(is_unrolled)
 }

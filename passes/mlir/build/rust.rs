@@ -77,6 +77,7 @@ fn entry_point(pass: &Pass) -> String {
         call = "pass.run(module, session)?".to_owned();
     }
     if pass.writes_text {
+        // Such a pass has no statistics: `records` rejects both at once.
         arguments.extend(["sink: Option<Sink>".to_owned(), "stream: *mut c_void".to_owned()]);
         call = format!("write_text(module, &pass.output, sink, stream, &{call})?");
     }

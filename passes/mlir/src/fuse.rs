@@ -16,20 +16,20 @@
 //! `ACT` is an activation by its name in lower case: `relu`, `clip`, `hardswish`, `silu`, `gelu`, …; GELU and its
 //! approximation by tanh are both `gelu`. Views change types, not bytes: `Reshape`, `Flatten`, `Squeeze`, `Unsqueeze`,
 //! `Identity`, a `Cast` or `Expand` to the operand's own type, a `Concat` of one tensor, a `Transpose` that moves only
-//! dimensions of size 1, or one of a constant, which is done at compile time. They cost nothing, do not count in levels
-//! or limits, and are fused with a neighbor.
+//! dimensions of size 1, and a `Cast` or `Transpose` of a constant, which is evaluated at compile time. They cost
+//! nothing, do not count in depths or limits, and are fused with a neighbor.
 //!
 //! A cluster never delays or duplicates work. A value with a use outside ends the cluster, so only the results of its
 //! last operator are used outside. Further operands of later members must not delay the start of the cluster: their
-//! level (longest path to them, counted in tasks) is at most that of the cluster's first operands.
+//! depth (longest path to them, counted in tasks) is at most that of the cluster's first operands.
 //!
 //! A cluster takes the position of its last member; members have no side effects, and nothing else moves.
 //! `divi.members` and the location list the members in order (an operator without `onnx_node_name` by its operator).
 //!
 //! Constants stay outside, as operands that tasks share. `divi.pin` and `divi.device` must be equal, or absent, on all
-//! members except views, and are then set on the cluster as well; so no constraint is extended to other work. Existing
-//! clusters, unknown operators, and operators with regions, random results or other `divi.…` attributes are not
-//! changed.
+//! members except views, and are then set on the cluster as well; so no operator that does work gets a pin or device
+//! that it did not have. Existing clusters, unknown operators, and operators with regions, random results or other
+//! `divi.…` attributes are not changed.
 
 mod cluster;
 mod evaluate;
@@ -51,7 +51,7 @@ use graph::{Graph, Node};
 /// Extent of fusion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Level {
-    /// Nothing.
+    /// No fusion.
     None,
     /// Convolutions and matrix products with their epilogues.
     Conv,

@@ -142,7 +142,7 @@ impl<'m> Pass<'m> {
                 // They are not symbols of the module itself.
                 "builtin.module" | op::FUNC => {}
                 op::CLUSTER => self.cluster(operation)?,
-                op::TRANSFER => self.hand_on(&operation.operands(), &operation.results())?,
+                op::TRANSFER => self.propagate(&operation.operands(), &operation.results())?,
                 op::LAUNCH | op::CALL => self.call(operation)?,
                 _ => {
                     self.body(operation)?;
@@ -161,14 +161,14 @@ impl<'m> Pass<'m> {
     /// Infers a cluster: its arguments have the types of its operands, and its results those of the yielded values.
     fn cluster(&mut self, operation: Operation<'m>) -> Result<(), Failure> {
         let Some(&block) = operation.blocks().first() else { return Ok(()) };
-        self.hand_on(&operation.operands(), &block.arguments())?;
+        self.propagate(&operation.operands(), &block.arguments())?;
         self.body(operation)?;
         let yielded = block.terminator().map(Operation::operands).unwrap_or_default();
-        self.hand_on(&yielded, &operation.results())
+        self.propagate(&yielded, &operation.results())
     }
 
     /// Copies types and facts from values to others.
-    fn hand_on(&mut self, from: &[Value<'m>], to: &[Value<'m>]) -> Result<(), Failure> {
+    fn propagate(&mut self, from: &[Value<'m>], to: &[Value<'m>]) -> Result<(), Failure> {
         for (&from, &to) in from.iter().zip(to) {
             self.set_type(to, from.r#type())?;
             if let Some(value) = self.value(from) {

@@ -18,7 +18,7 @@ mod rules;
 
 use crate::ir::{Failure, describe, error};
 use analysis::Analysis;
-use divi_dialect::{Operation, Value, node::inference_value};
+use divi_dialect::{Operation, Value};
 use divi_onnx::{Dim, Tensor, TensorType, Value as Known};
 use layout::scaled;
 use rules::Change;
@@ -116,7 +116,7 @@ impl<'m> Rebatched<'m> {
     /// operands and those that are not tensors.
     pub fn operands_of(&self, operation: Operation<'m>) -> Vec<Option<Known>> {
         let operands = operation.operands().into_iter();
-        if self.repeats(operation) {
+        if self.is_unrolled(operation) {
             return operands.map(|value| self.analysis.known(value)).collect();
         }
         let value = |(i, value)| match self.change(operation, i) {
@@ -128,18 +128,18 @@ impl<'m> Rebatched<'m> {
 
     /// Returns the type of an operator's result for one run of it.
     pub fn result_of(&self, operation: Operation<'m>, result: Value<'m>) -> Option<TensorType> {
-        if self.repeats(operation) { result.tensor_type() } else { self.scaled_type(result) }
+        if self.is_unrolled(operation) { result.tensor_type() } else { self.scaled_type(result) }
     }
 
     /// Returns true if an operator is unrolled, because it mixes inputs. Each run has the types that the operator has
     /// in the module. A cluster is unrolled as a whole if a member is, and then all members are.
-    pub fn repeats(&self, operation: Operation<'m>) -> bool {
-        self.analysis.repeats.contains(&operation)
+    pub fn is_unrolled(&self, operation: Operation<'m>) -> bool {
+        self.analysis.all_unrolled.contains(&operation)
     }
 
     /// Returns the operators that are unrolled, in order; of an unrolled cluster, only the cluster.
-    pub fn repeated(&self) -> &[Operation<'m>] {
-        &self.analysis.repeated
+    pub fn unrolled(&self) -> &[Operation<'m>] {
+        &self.analysis.unrolled
     }
 
     /// Returns the position of the runs in a value.
@@ -151,7 +151,7 @@ impl<'m> Rebatched<'m> {
         let ty = value.tensor_type()?;
         match self.analysis.batch(value) {
             Batch::At(layout) => scaled(&ty, layout.axis, self.analysis.factor),
-            Batch::Same | Batch::Apart => Some(ty),
+            Batch::Same | Batch::Separate => Some(ty),
         }
     }
 
@@ -181,8 +181,8 @@ impl<'m> Rebatched<'m> {
 
     fn unchanged(&self, value: Value<'m>) -> Option<Known> {
         match self.analysis.batch(value) {
-            Batch::Same => self.analysis.known(value).or_else(|| inference_value(value)),
-            Batch::At(_) | Batch::Apart => self.scaled_type(value).map(Known::new),
+            Batch::Same => self.analysis.known(value),
+            Batch::At(_) | Batch::Separate => self.scaled_type(value).map(Known::new),
         }
     }
 }

@@ -8,7 +8,7 @@
         for each NAME/claim.tsv, runs model.onnx on FACTOR different inputs, together.onnx on all of them, and canonical.onnx
         on the first, and prints a line: the name and `same`, or the difference.
 
-A line of claim.tsv has the layout of the runs in an output: `same`, `at AXIS OUTER`, or `apart` (on a new first axis).
+A line of claim.tsv has the layout of the runs in an output: `same`, `at AXIS OUTER`, or `separate` (on a new first axis).
 """
 
 import concurrent.futures
@@ -92,7 +92,7 @@ def part(array, place, run, factor):
     kind, *numbers = place
     if kind == "same":
         return array
-    if kind == "apart":
+    if kind == "separate":
         return array[run]
     axis, outer = map(int, numbers)
     shape = array.shape

@@ -132,13 +132,13 @@ fn check_pins(tasks: &Tasks<'_>, system: &System) -> Result<(), Failure> {
 struct Counted {
     task: Task,
     /// True if the task runs once for each input.
-    repeats: bool,
+    is_unrolled: bool,
 }
 
 impl Counted {
     /// Returns the batch at `factor` times the module's own batch size.
     fn at(&self, factor: u32, present: u32) -> Batch<'_> {
-        let (size, runs) = if self.repeats { (present, factor) } else { (factor.saturating_mul(present), 1) };
+        let (size, runs) = if self.is_unrolled { (present, factor) } else { (factor.saturating_mul(present), 1) };
         Batch { size, task: &self.task, runs }
     }
 }
@@ -157,11 +157,11 @@ fn count<'m>(
         let rebatched = Rebatched::of(function, size.into())?;
         let mut counter = Counter::new(&rebatched);
         for (i, &task) in tasks.operations.iter().enumerate() {
-            let repeats = rebatched.repeats(task);
+            let is_unrolled = rebatched.is_unrolled(task);
             // A task that runs once for each input does the same work each time as at the module's own batch size.
             counted.push(match &present {
-                Some(present) if repeats => Counted { repeats, ..present[i].clone() },
-                _ => Counted { task: counter.task(task)?, repeats },
+                Some(present) if is_unrolled => Counted { is_unrolled, ..present[i].clone() },
+                _ => Counted { task: counter.task(task)?, is_unrolled },
             });
         }
         present.get_or_insert_with(|| counted.clone());

@@ -7,14 +7,14 @@
 //! Only the results of a cluster's last operator are therefore used outside. So the cluster is convex: a path that
 //! leaves it starts at its last operator, and could only re-enter it through a cycle.
 //!
-//! Further operands of a unit that joins must not delay the start: their level, the longest path to them in tasks, is
-//! at most that of the operands that the cluster has. So the level of a cluster is known when it starts, and never
+//! Further operands of a unit that joins must not delay the start: their depth, the longest path to them in tasks, is
+//! at most that of the operands that the cluster has. So the depth of a cluster is known when it starts, and never
 //! changes.
 
 use super::{
     Level, Options,
     grammar::Stage,
-    graph::{Decisions, Graph, NodeId, ValueId},
+    graph::{Graph, NodeId, Placement, ValueId},
     idiom::{self, Idiom, Pattern, Search},
     kind::step_name,
     role::{Anchor, Role},
@@ -46,7 +46,9 @@ impl Unit {
 /// Family of a cluster, which determines the units that may join it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Family {
+    /// Not fused.
     Opaque,
+    /// Fused only with views.
     Plain,
     Views,
     Anchor(Anchor),
@@ -65,11 +67,11 @@ pub(super) struct Cluster<'m> {
     pub(super) steps: Vec<String>,
     /// Value that its last operator computes; `None` if there are several.
     out: Option<ValueId>,
-    /// Level of its operands: longest path to them, in tasks.
-    start_level: u32,
-    /// True if it has only views, also if it existed before.
+    /// Depth of its operands: longest path to them, in tasks.
+    start_depth: u32,
+    /// True for views alone, which take no time; also for an existing `divi.cluster` of kind `view`.
     is_free: bool,
-    decisions: Decisions<'m>,
+    placement: Placement<'m>,
     /// Number of operators that are not views.
     work: usize,
     /// True if a view has changed the shape since the first operator.
@@ -77,9 +79,9 @@ pub(super) struct Cluster<'m> {
 }
 
 impl Cluster<'_> {
-    /// Returns the level of its results; views take no time.
-    fn level(&self) -> u32 {
-        self.start_level + u32::from(!self.is_free)
+    /// Returns the depth of its results; views take no time.
+    fn depth(&self) -> u32 {
+        self.start_depth + u32::from(!self.is_free)
     }
 }
 
@@ -88,7 +90,7 @@ pub(super) struct Task<'m> {
     pub(super) kind: String,
     pub(super) family: Family,
     pub(super) nodes: Vec<NodeId>,
-    pub(super) decisions: Decisions<'m>,
+    pub(super) placement: Placement<'m>,
 }
 
 /// Returns the clusters of a graph that have more than one operator, ordered by their last one.
@@ -110,7 +112,7 @@ pub(super) fn clusters<'m>(graph: &'m Graph<'m>, options: &'m Options) -> Vec<Ta
     for unit in 0..count {
         fusion.visit(unit);
     }
-    fusion.place_views();
+    fusion.attach_remaining_views();
     fusion.tasks()
 }
 
@@ -159,18 +161,19 @@ impl<'m> Fusion<'m> {
         self.start(unit);
     }
 
-    /// Adds a view to the cluster of its operand. If that cluster takes none, the view waits for its reader.
+    /// Adds a view to the cluster of its operand. If that cluster takes none, the view starts a cluster that its reader
+    /// may absorb.
     fn visit_view(&mut self, unit: UnitId) {
         let node = self.units[unit].root();
         let (operand, result) = (self.graph.nodes[node].operands[0], self.graph.nodes[node].results[0]);
         if let Some(id) = self.cluster_ending_in(operand, unit)
             && !matches!(self.clusters[id].family, Family::Opaque | Family::Plain)
-            && let Some(decisions) = self.agree(id, unit)
+            && let Some(placement) = self.common_placement(id, unit)
         {
             let reshaped = !self.graph.same_shape(operand, result);
             let cluster = &mut self.clusters[id];
             cluster.units.push(unit);
-            cluster.decisions = decisions;
+            cluster.placement = placement;
             cluster.out = Some(result);
             cluster.reshaped |= reshaped;
             self.cluster_of.push(id);
@@ -180,10 +183,10 @@ impl<'m> Fusion<'m> {
     }
 
     fn start(&mut self, unit: UnitId) {
-        let Unit { nodes, role } = &self.units[unit];
-        let root = nodes[nodes.len() - 1];
+        let root = self.units[unit].root();
         let conv_only = self.options.level == Level::Conv;
-        let family = match *role {
+        let role = self.units[unit].role;
+        let family = match role {
             UnitRole::Single(Role::View) => Family::Views,
             UnitRole::Single(Role::Anchor(anchor)) => Family::Anchor(anchor),
             UnitRole::Single(Role::Opaque) => Family::Opaque,
@@ -195,7 +198,7 @@ impl<'m> Fusion<'m> {
             UnitRole::Idiom(Pattern::Activation(_) | Pattern::Chain) => Family::Elementwise,
             UnitRole::Idiom(Pattern::Normalization(_)) => Family::Normalization,
         };
-        let step = match *role {
+        let step = match role {
             UnitRole::Idiom(Pattern::Activation(name) | Pattern::Normalization(name)) => name.to_owned(),
             UnitRole::Idiom(Pattern::Chain) => String::new(),
             UnitRole::Single(_) => match family {
@@ -204,9 +207,9 @@ impl<'m> Fusion<'m> {
             },
         };
         let work = self.work(unit);
-        let decisions = self.graph.nodes[root].decisions;
+        let placement = self.graph.nodes[root].placement;
         let out = self.graph.output(root);
-        let start_level = self.operands(unit).iter().map(|&value| self.level(value)).max().unwrap_or(0);
+        let start_depth = self.operands(unit).iter().map(|&value| self.depth(value)).max().unwrap_or(0);
         let stage = if family == Family::BatchNorm { Stage::Shifted } else { Stage::Anchor };
         let id = self.clusters.len();
         let steps = vec![step];
@@ -216,9 +219,9 @@ impl<'m> Fusion<'m> {
             stage,
             steps,
             out,
-            start_level,
+            start_depth,
             is_free: family == Family::Views || self.graph.nodes[root].is_view_cluster(),
-            decisions,
+            placement,
             work,
             reshaped: false,
         });
@@ -231,12 +234,12 @@ impl<'m> Fusion<'m> {
     fn join(&mut self, unit: UnitId, id: ClusterId, step: String, stage: Stage) {
         let root = self.units[unit].root();
         let (work, out) = (self.work(unit), self.graph.output(root));
-        let decisions = self.graph.nodes[root].decisions;
+        let placement = self.graph.nodes[root].placement;
         let cluster = &mut self.clusters[id];
         cluster.units.push(unit);
         cluster.work += work;
         cluster.out = out;
-        cluster.decisions = decisions;
+        cluster.placement = placement;
         cluster.stage = stage;
         cluster.steps.push(step);
         if self.units[unit].role == UnitRole::Single(Role::Softmax) {
@@ -251,10 +254,9 @@ impl<'m> Fusion<'m> {
         for value in self.operands(unit) {
             if let Some(views) = self.cluster_ending_in(value, unit)
                 && self.clusters[views].family == Family::Views
-                && let Some(decisions) = self.agree(views, unit)
+                && self.common_placement(views, unit).is_some()
             {
                 self.move_units(views, id);
-                self.clusters[id].decisions = decisions;
             }
         }
     }
@@ -268,7 +270,7 @@ impl<'m> Fusion<'m> {
     }
 
     /// Adds the remaining views to operators that can be fused only with views.
-    fn place_views(&mut self) {
+    fn attach_remaining_views(&mut self) {
         if self.options.level == Level::Conv {
             return;
         }
@@ -280,11 +282,11 @@ impl<'m> Fusion<'m> {
             let operand = self.graph.nodes[self.units[first].root()].operands[0];
             if let Some(before) = self.cluster_ending_in(operand, first)
                 && self.clusters[before].family == Family::Plain
-                && let Some(decisions) = self.agree_all(before, id)
+                && let Some(placement) = self.common_placement_of_views(before, id)
             {
                 let out = self.clusters[id].out;
                 self.move_units(id, before);
-                self.clusters[before].decisions = decisions;
+                self.clusters[before].placement = placement;
                 self.clusters[before].out = out;
                 continue;
             }
@@ -292,10 +294,10 @@ impl<'m> Fusion<'m> {
             if let Some(reader) = reader
                 && let after = self.cluster_of[reader]
                 && self.clusters[after].family == Family::Plain
-                && let Some(decisions) = self.agree_all(after, id)
+                && let Some(placement) = self.common_placement_of_views(after, id)
             {
                 self.move_units(id, after);
-                self.clusters[after].decisions = decisions;
+                self.clusters[after].placement = placement;
             }
         }
     }
@@ -308,9 +310,9 @@ impl<'m> Fusion<'m> {
         let work = cluster.work + self.work(unit);
         let others = self.operands(unit).into_iter().filter(|&other| other != value);
         if cluster.family == Family::Views
-            || cluster.decisions != self.graph.nodes[self.units[unit].root()].decisions
+            || cluster.placement != self.graph.nodes[self.units[unit].root()].placement
             || self.options.max_cluster_ops.is_some_and(|max| work > max)
-            || others.into_iter().any(|other| self.level(other) > cluster.start_level)
+            || others.into_iter().any(|other| self.depth(other) > cluster.start_depth)
         {
             return None;
         }
@@ -343,8 +345,8 @@ impl<'m> Fusion<'m> {
     }
 
     /// Returns the longest path to a value, in tasks.
-    fn level(&self, value: ValueId) -> u32 {
-        self.cluster_before(value).map_or(0, |id| self.clusters[id].level())
+    fn depth(&self, value: ValueId) -> u32 {
+        self.cluster_before(value).map_or(0, |id| self.clusters[id].depth())
     }
 
     /// Returns the cluster that computes a value, if it has been visited.
@@ -353,7 +355,7 @@ impl<'m> Fusion<'m> {
         self.cluster_of.get(unit).copied()
     }
 
-    /// Returns the cluster whose last value this is, if only `reader` reads it.
+    /// Returns the cluster whose last result is `value`, if only `reader` reads it.
     fn cluster_ending_in(&self, value: ValueId, reader: UnitId) -> Option<ClusterId> {
         let id = self.cluster_before(value)?;
         (self.clusters[id].out == Some(value) && self.only_reader(value) == Some(reader)).then_some(id)
@@ -366,17 +368,17 @@ impl<'m> Fusion<'m> {
         alone.then_some(unit)
     }
 
-    /// Returns the common decisions of a cluster and a unit; `None` if they differ, or if a decision would be extended
-    /// to other work. Views do not count as work.
-    fn agree(&self, id: ClusterId, unit: UnitId) -> Option<Decisions<'m>> {
+    /// Returns the placement (pin and device) of a cluster and a unit together; `None` if theirs differ. A view without
+    /// a placement takes that of the other.
+    fn common_placement(&self, id: ClusterId, unit: UnitId) -> Option<Placement<'m>> {
         let unit = &self.units[unit];
         let is_view = unit.role == UnitRole::Single(Role::View);
-        let decisions = self.graph.nodes[unit.root()].decisions;
-        agree(self.clusters[id].decisions, self.clusters[id].family == Family::Views, decisions, is_view)
+        let placement = self.graph.nodes[unit.root()].placement;
+        common_placement(self.clusters[id].placement, self.clusters[id].family == Family::Views, placement, is_view)
     }
 
-    fn agree_all(&self, id: ClusterId, views: ClusterId) -> Option<Decisions<'m>> {
-        agree(self.clusters[id].decisions, false, self.clusters[views].decisions, true)
+    fn common_placement_of_views(&self, id: ClusterId, views: ClusterId) -> Option<Placement<'m>> {
+        common_placement(self.clusters[id].placement, false, self.clusters[views].placement, true)
     }
 
     fn tasks(&self) -> Vec<Task<'m>> {
@@ -396,13 +398,13 @@ impl<'m> Fusion<'m> {
         if nodes.len() < 2 || left_alone {
             return None;
         }
-        Some(Task { kind: self.kind(cluster, &nodes), family: cluster.family, nodes, decisions: cluster.decisions })
+        Some(Task { kind: self.kind(cluster, &nodes), family: cluster.family, nodes, placement: cluster.placement })
     }
 }
 
-fn agree<'m>(a: Decisions<'m>, a_is_view: bool, b: Decisions<'m>, b_is_view: bool) -> Option<Decisions<'m>> {
-    if a == b || b_is_view && b == Decisions::NONE {
+fn common_placement<'m>(a: Placement<'m>, a_is_view: bool, b: Placement<'m>, b_is_view: bool) -> Option<Placement<'m>> {
+    if a == b || b_is_view && b == Placement::NONE {
         return Some(a);
     }
-    (a_is_view && a == Decisions::NONE).then_some(b)
+    (a_is_view && a == Placement::NONE).then_some(b)
 }

@@ -65,8 +65,8 @@ static ACTIVATIONS: LazyLock<Vec<(&str, [f64; POINTS])>> = LazyLock::new(|| {
     functions.map(|(name, f)| (name, ACTIVATION_POINTS.map(f))).to_vec()
 });
 
-/// Returns true if an operator is nonlinear, beyond arithmetic. Every activation has one.
-pub(super) fn bends(op: Op) -> bool {
+/// Returns true for nonlinear operators other than binary arithmetic and `Sqrt`. Every activation contains one.
+pub(super) fn is_nonlinear(op: Op) -> bool {
     matches!(op, Op::Clip | Op::HardSigmoid | Op::Max | Op::Min)
         || unary(op).is_some_and(|_| !matches!(op, Op::Neg | Op::Sqrt))
 }
@@ -96,7 +96,8 @@ pub(super) fn normalization(graph: &Graph<'_>, nodes: &[NodeId], input: ValueId)
     agrees(0.0).then_some("rms_norm")
 }
 
-/// Returns the deviation that rounded constants may cause, which is less than the distance between two functions.
+/// Returns the error that rounded constants may cause. It is less than the distance between functions of different
+/// names.
 fn tolerance(graph: &Graph<'_>, nodes: &[NodeId]) -> f64 {
     let operands = nodes.iter().flat_map(|&node| &graph.nodes[node].operands);
     let dtypes = operands.filter_map(|&operand| Some(graph.ty(operand)?.dtype));
@@ -117,7 +118,7 @@ fn evaluate(graph: &Graph<'_>, nodes: &[NodeId], input: ValueId, points: [f64; P
         let node = &graph.nodes[id];
         let result = *node.results.first()?;
         let mut operands = Vec::with_capacity(node.operands.len());
-        // The axes of a reduction are not a scalar; they are checked by the shape of its result.
+        // The axes of a reduction are not a scalar; `idiom` checks that all reductions have the same.
         let count = if node.is(Op::ReduceMean) { 1 } else { node.operands.len() };
         for &operand in &node.operands[..count] {
             operands.push(match graph.values[operand].source {
@@ -169,7 +170,7 @@ fn apply(graph: &Graph<'_>, id: NodeId, operands: &[Option<Sample>]) -> Option<S
     }
 }
 
-fn unary(op: Op) -> Option<fn(f64) -> f64> {
+fn unary(op: Op) -> Option<Function> {
     Some(match op {
         Op::Abs => f64::abs,
         Op::Erf => erf,

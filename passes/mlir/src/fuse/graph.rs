@@ -39,14 +39,14 @@ pub(super) struct Value<'m> {
 
 /// Existing placement of an operation, which members of a cluster must have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Decisions<'m> {
+pub(super) struct Placement<'m> {
     /// `divi.pin`
     pub(super) pin: Option<Attribute<'m>>,
     /// `divi.device`
     pub(super) device: Option<Attribute<'m>>,
 }
 
-impl<'m> Decisions<'m> {
+impl<'m> Placement<'m> {
     pub(super) const NONE: Self = Self { pin: None, device: None };
 
     fn of(operation: Operation<'m>) -> Self {
@@ -63,7 +63,7 @@ pub(super) struct Node<'m> {
     pub(super) operands: Vec<ValueId>,
     pub(super) results: Vec<ValueId>,
     pub(super) role: Role,
-    pub(super) decisions: Decisions<'m>,
+    pub(super) placement: Placement<'m>,
 }
 
 impl Node<'_> {
@@ -212,7 +212,7 @@ impl<'m> Builder<'m> {
             operands,
             results,
             role: Role::Opaque,
-            decisions: Decisions::of(operation),
+            placement: Placement::of(operation),
         });
     }
 

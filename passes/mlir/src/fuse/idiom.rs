@@ -148,7 +148,7 @@ impl Finder<'_> {
             Role::Plain => candidate.is(Op::ReduceMean) && self.search.normalizations,
             _ => false,
         };
-        computes && !self.taken[node] && candidate.decisions == self.graph.nodes[root].decisions
+        computes && !self.taken[node] && candidate.placement == self.graph.nodes[root].placement
     }
 
     fn named(&self, nodes: &[NodeId], input: ValueId, reduces: bool) -> Option<Pattern> {
@@ -162,7 +162,7 @@ impl Finder<'_> {
             }
             return evaluate::normalization(self.graph, nodes, input).map(Pattern::Normalization);
         }
-        if !nodes.iter().any(|&node| self.graph.nodes[node].op.is_some_and(evaluate::bends))
+        if !nodes.iter().any(|&node| self.graph.nodes[node].op.is_some_and(evaluate::is_nonlinear))
             || !self.keep_shape(nodes, input)
         {
             return None;

@@ -101,8 +101,8 @@ fn create<'m>(
 ) -> Operation<'m> {
     let names: Vec<_> = task.nodes.iter().map(|&node| member_name(&graph.nodes[node])).collect();
     let mut attributes = vec![attr::KIND.named(context, &task.kind), attr::MEMBERS.named(context, &names)];
-    for (name, decision) in [(attr::PIN.name(), task.decisions.pin), (attr::DEVICE.name(), task.decisions.device)] {
-        attributes.extend(decision.map(|attribute| NamedAttribute::with_name(name, attribute)));
+    for (name, value) in [(attr::PIN.name(), task.placement.pin), (attr::DEVICE.name(), task.placement.device)] {
+        attributes.extend(value.map(|attribute| NamedAttribute::with_name(name, attribute)));
     }
     let last = members[members.len() - 1];
     let types: Vec<_> = last.results().into_iter().filter(|result| !result.is_none()).map(Value::r#type).collect();

@@ -126,7 +126,7 @@ impl<'m> Pass<'m> {
         let (follows, open) = (function.follows, !function.fixed && function.callers.is_empty());
         if let Some(&entry) = operation.blocks().first() {
             match call {
-                Some(call) if follows => self.hand_on(&call.operands(), &entry.arguments())?,
+                Some(call) if follows => self.propagate(&call.operands(), &entry.arguments())?,
                 _ => self.arguments(operation, &entry.arguments(), open)?,
             }
             self.body(operation)?;

@@ -41,7 +41,7 @@ pub(super) fn functions<'m>(model: &'m Model<'m>) -> Result<Vec<Launched<'m>>, F
         if let Some(whole) = model.at(stage.inputs.len()) {
             let part = whole.part(function, &values)?;
             check_layouts(model, &body, &part)?;
-            mixing.extend(part.repeated().iter().map(|&operation| describe(operation)));
+            mixing.extend(part.unrolled().iter().map(|&operation| describe(operation)));
             make(function, &part)?;
         }
         all.push(Launched {
@@ -88,7 +88,7 @@ fn check_layouts<'m>(model: &Model<'m>, body: &Body<'m>, part: &Rebatched<'m>) -
             let found = |batch: Batch| match batch {
                 Batch::Same => "the same for all inputs".to_owned(),
                 Batch::At(layout) => format!("on axis {}", layout.axis),
-                Batch::Apart => "apart".to_owned(),
+                Batch::Separate => "in separate tensors".to_owned(),
             };
             let message = format!(
                 "{} has its inputs {} in its stage, but {} in the model, so the stage cannot be outlined: plan for another \

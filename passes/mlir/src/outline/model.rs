@@ -165,7 +165,7 @@ impl<'m> Model<'m> {
             let Some(operation) = value.defining_op().filter(|_| crosses) else { continue };
             let layouts: Vec<Batch> = self.batched.values().map(|batched| batched.batch_of(value)).collect();
             let why = match layouts[..] {
-                _ if layouts.contains(&Batch::Apart) => "mixes inputs and has a result without an axis for them",
+                _ if layouts.contains(&Batch::Separate) => "mixes inputs and has a result without an axis for them",
                 [first, ..] if layouts.iter().any(|layout| *layout != first) => {
                     "has its inputs on another axis at another batch"
                 }

@@ -14,8 +14,8 @@ pub(super) struct Place(Layout);
 pub(super) fn places(model: &Model<'_>, tensor: usize) -> Option<Place> {
     match model.batch(tensor) {
         Batch::At(layout) => Some(Place(layout)),
-        // Values between stages have been checked not to be `Apart`.
-        Batch::Same | Batch::Apart => None,
+        // Values between stages have been checked not to be `Separate`.
+        Batch::Same | Batch::Separate => None,
     }
 }
 

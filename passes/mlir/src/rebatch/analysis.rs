@@ -1,4 +1,4 @@
-//! Follows the batch through a function.
+//! Follows the batch through a function: computes for each value where it holds the runs, as defined in [`super`].
 
 use super::{
     describe_function, first_dimension,
@@ -22,7 +22,7 @@ pub enum Batch {
     /// One tensor holds all runs.
     At(Layout),
     /// Each run has its own value, without an axis to concatenate them on.
-    Apart,
+    Separate,
 }
 
 /// Result of the analysis of one function.
@@ -32,7 +32,7 @@ pub(super) struct Analysis<'m> {
     unit: i64,
     /// Values that the runs do not share.
     batches: FxHashMap<Value<'m>, Batch>,
-    /// Facts about values in one run beyond their types.
+    /// Types and known elements of values in one run, where the module does not have them.
     contents: FxHashMap<Value<'m>, Known>,
     /// Changes of operands that operators need.
     pub(super) changes: FxHashMap<(Operation<'m>, usize), Change>,
@@ -40,8 +40,10 @@ pub(super) struct Analysis<'m> {
     pub(super) reshapes: FxHashSet<Operation<'m>>,
     /// Operators that return the shape of a batched value, with their results in one run.
     pub(super) frozen: FxHashMap<Operation<'m>, Known>,
-    pub(super) repeats: FxHashSet<Operation<'m>>,
-    pub(super) repeated: Vec<Operation<'m>>,
+    /// Unrolled operators; of an unrolled cluster, the cluster and all operators in it.
+    pub(super) all_unrolled: FxHashSet<Operation<'m>>,
+    /// Unrolled operators in order; of an unrolled cluster, only the cluster.
+    pub(super) unrolled: Vec<Operation<'m>>,
 }
 
 impl<'m> Analysis<'m> {
@@ -81,8 +83,8 @@ impl<'m> Analysis<'m> {
             changes: FxHashMap::default(),
             reshapes: FxHashSet::default(),
             frozen: FxHashMap::default(),
-            repeats: FxHashSet::default(),
-            repeated: vec![],
+            all_unrolled: FxHashSet::default(),
+            unrolled: vec![],
         }
     }
 
@@ -95,7 +97,8 @@ impl<'m> Analysis<'m> {
         self.contents.get(&value).cloned().or_else(|| inference_value(value))
     }
 
-    /// Marks as batched the arguments whose first dimension has the size of the first such dimension.
+    /// Marks arguments as batched. The batch size is the first dimension of the first argument that has one; an
+    /// argument is batched if its first dimension has that size.
     fn arguments(&mut self, function: Operation<'m>, entry: Block<'m>) -> Result<(), Failure> {
         let arguments = entry.arguments();
         let Some(Dim::Known(unit)) = arguments.iter().find_map(|&argument| first_dimension(argument)) else {
@@ -107,7 +110,7 @@ impl<'m> Analysis<'m> {
                 let name = describe_function(function);
                 error(
                     function,
-                    &format!("{name} has an argument that {} times its batch makes too large", self.factor),
+                    &format!("{name} has an argument that is too large at {} times the batch size", self.factor),
                 );
                 return Err(Failure);
             }
@@ -126,10 +129,10 @@ impl<'m> Analysis<'m> {
             ONNX_CONSTANT | "onnx.NoValue" | op::RETURN | "onnx.Return" | op::YIELD => return Ok(()),
             op::CLUSTER => return self.cluster(operation),
             op::TRANSFER => {
-                if operation.operands().into_iter().any(|operand| self.batch(operand) == Batch::Apart) {
-                    return self.repeat(operation);
+                if operation.operands().into_iter().any(|operand| self.batch(operand) == Batch::Separate) {
+                    return self.unroll(operation);
                 }
-                self.hand_on(&operation.operands(), &operation.results());
+                self.propagate(&operation.operands(), &operation.results());
                 return Ok(());
             }
             _ => {}
@@ -150,7 +153,7 @@ impl<'m> Analysis<'m> {
                 return Ok(());
             }
         }
-        self.repeat(operation)
+        self.unroll(operation)
     }
 
     /// Returns true if an operation, or one nested in it, uses a batched value.
@@ -167,27 +170,27 @@ impl<'m> Analysis<'m> {
         found
     }
 
-    /// Follows the batch through a cluster's body. If a member is unrolled, the cluster is, and its body stays as in
-    /// the module.
+    /// Follows the batch through a cluster's body. If a member has to be unrolled, the whole cluster is unrolled
+    /// instead, and its body does not change.
     fn cluster(&mut self, cluster: Operation<'m>) -> Result<(), Failure> {
         let Some(&body) = cluster.blocks().first() else { return Ok(()) };
-        let repeated = self.repeated.len();
-        self.hand_on(&cluster.operands(), &body.arguments());
-        let apart = body.arguments().into_iter().any(|argument| self.batch(argument) == Batch::Apart);
-        if !apart {
+        let count_before = self.unrolled.len();
+        self.propagate(&cluster.operands(), &body.arguments());
+        let is_separate = body.arguments().into_iter().any(|argument| self.batch(argument) == Batch::Separate);
+        if !is_separate {
             self.block(body)?;
         }
-        if !apart && self.repeated.len() == repeated {
+        if !is_separate && self.unrolled.len() == count_before {
             let yielded = body.terminator().map(Operation::operands).unwrap_or_default();
-            self.hand_on(&yielded, &cluster.results());
+            self.propagate(&yielded, &cluster.results());
             return Ok(());
         }
-        self.repeated.truncate(repeated);
+        self.unrolled.truncate(count_before);
         cluster.walk(|member| {
             for argument in member.blocks().into_iter().flat_map(Block::arguments) {
                 self.batches.remove(&argument);
             }
-            self.repeats.insert(member);
+            self.all_unrolled.insert(member);
             self.reshapes.remove(&member);
             self.frozen.remove(&member);
             for index in 0..member.operand_count() {
@@ -197,10 +200,10 @@ impl<'m> Analysis<'m> {
                 self.batches.remove(&result);
             }
         });
-        self.repeat(cluster)
+        self.unroll(cluster)
     }
 
-    fn hand_on(&mut self, from: &[Value<'m>], to: &[Value<'m>]) {
+    fn propagate(&mut self, from: &[Value<'m>], to: &[Value<'m>]) {
         for (&from, &to) in from.iter().zip(to) {
             match self.batch(from) {
                 Batch::Same => {
@@ -263,7 +266,7 @@ impl<'m> Analysis<'m> {
         let batch = operands.iter().map(|&operand| match self.batch(operand) {
             Batch::Same => Some(None),
             Batch::At(layout) => Some(Some(layout)),
-            Batch::Apart => None,
+            Batch::Separate => None,
         });
         let batch: Vec<Option<Layout>> = batch.collect::<Option<_>>()?;
         let results = operation.results();
@@ -336,23 +339,24 @@ impl<'m> Analysis<'m> {
     }
 
     /// Unrolls an operator. Its results are concatenated on the axis of the operands' batch, or else on the first.
-    fn repeat(&mut self, operation: Operation<'m>) -> Result<(), Failure> {
-        let leader = operation.operands().into_iter().find_map(|operand| match self.batch(operand) {
+    fn unroll(&mut self, operation: Operation<'m>) -> Result<(), Failure> {
+        let first_batched = operation.operands().into_iter().find_map(|operand| match self.batch(operand) {
             Batch::At(layout) => Some((layout.axis, operand.tensor_type()?.rank()?)),
             _ => None,
         });
         for result in operation.results().into_iter().filter(|&result| !result.is_none()) {
             let shape = result.tensor_type().and_then(|ty| ty.shape).unwrap_or_default();
-            let axis = leader.filter(|&(_, rank)| rank == shape.len()).map_or(0, |(axis, _)| axis);
+            let axis = first_batched.filter(|&(_, rank)| rank == shape.len()).map_or(0, |(axis, _)| axis);
             let batch = match shape.get(axis) {
                 Some(Dim::Known(size)) if *size > 0 => Batch::At(Layout::of(axis)),
-                _ => Batch::Apart,
+                _ => Batch::Separate,
             };
-            if batch != Batch::Apart && result.tensor_type().and_then(|ty| scaled(&ty, axis, self.factor)).is_none() {
+            if batch != Batch::Separate && result.tensor_type().and_then(|ty| scaled(&ty, axis, self.factor)).is_none()
+            {
                 error(
                     operation,
                     &format!(
-                        "{} has a result that {} times its batch makes too large",
+                        "{} has a result that is too large at {} times the batch size",
                         describe(operation),
                         self.factor
                     ),
@@ -361,8 +365,8 @@ impl<'m> Analysis<'m> {
             }
             self.batches.insert(result, batch);
         }
-        self.repeats.insert(operation);
-        self.repeated.push(operation);
+        self.all_unrolled.insert(operation);
+        self.unrolled.push(operation);
         Ok(())
     }
 
@@ -370,7 +374,7 @@ impl<'m> Analysis<'m> {
     fn returns(&self, entry: Block<'m>) -> Result<(), Failure> {
         let Some(terminator) = entry.terminator() else { return Ok(()) };
         for (i, value) in terminator.operands().into_iter().enumerate() {
-            if self.batch(value) == Batch::Apart && value.tensor_type().and_then(|ty| ty.shape).is_none() {
+            if self.batch(value) == Batch::Separate && value.tensor_type().and_then(|ty| ty.shape).is_none() {
                 let name = describe(terminator);
                 error(
                     terminator,

@@ -51,8 +51,8 @@ pub fn rebatch(module: Operation<'_>, batch: i64) -> Result<RebatchStatistics, F
     let mut statistics = RebatchStatistics::default();
     let mut names = vec![];
     for (function, plan) in plans {
-        names.extend(plan.repeated().iter().map(|&operation| describe(operation)));
-        statistics.num_repeated += plan.repeated().len() as u64;
+        names.extend(plan.unrolled().iter().map(|&operation| describe(operation)));
+        statistics.num_repeated += plan.unrolled().len() as u64;
         statistics.num_constants += rewrite(function, &plan);
     }
     if !names.is_empty() {
@@ -79,10 +79,10 @@ const MAX_UNROLLED: u64 = 1 << 16;
 
 /// Rejects batches and models for which unrolling creates too many operators.
 fn check_runs(plan: &Rebatched<'_>) -> Result<(), Failure> {
-    let Some(&first) = plan.repeated().first() else { return Ok(()) };
+    let Some(&first) = plan.unrolled().first() else { return Ok(()) };
     let factor = plan.analysis.factor.unsigned_abs();
     let mut count = 0u64;
-    plan.repeated().iter().for_each(|&operation| operation.walk(|_| count += 1));
+    plan.unrolled().iter().for_each(|&operation| operation.walk(|_| count += 1));
     if count.checked_mul(factor).is_some_and(|runs| runs <= MAX_UNROLLED) {
         return Ok(());
     }
@@ -105,19 +105,19 @@ fn check_runs(plan: &Rebatched<'_>) -> Result<(), Failure> {
 /// support.
 fn check_elements<'m>(function: Operation<'m>, plan: &Rebatched<'m>) -> Result<(), Failure> {
     let mut failed = false;
-    let repeated: FxHashSet<_> = plan.repeated().iter().copied().collect();
+    let unrolled: FxHashSet<_> = plan.unrolled().iter().copied().collect();
     function.walk(|operation| {
         let values = operation.operands().into_iter().enumerate();
-        let repeats = repeated.contains(&operation);
+        let is_unrolled = unrolled.contains(&operation);
         let moved = |&(i, value): &(usize, Value<'_>)| match plan.change(operation, i) {
             Some(change) => matches!(change, Change::Spread(_)),
-            None => repeats && plan.batch_of(value) != Batch::Same,
+            None => is_unrolled && plan.batch_of(value) != Batch::Same,
         };
-        let results = operation.results().into_iter().filter(|_| repeats);
+        let results = operation.results().into_iter().filter(|_| is_unrolled);
         for value in values.filter(moved).map(|(_, value)| value).chain(results) {
             if let Some(dtype) = value.tensor_type().map(|ty| ty.dtype).filter(|&dtype| is_narrow(dtype)) {
                 let name = describe(operation);
-                let why = if repeats { "mixes the inputs of a batch" } else { "does not broadcast" };
+                let why = if is_unrolled { "mixes the inputs of a batch" } else { "does not broadcast" };
                 error(
                     operation,
                     &format!("{name} {why}, and {dtype} tensors cannot be sliced or repeated: insert a Cast"),

@@ -51,7 +51,7 @@ fn collect_types<'m>(
     };
     block.arguments().into_iter().for_each(&mut add);
     let mut operations = block.operations();
-    operations.retain(|&operation| !rebatched.repeats(operation));
+    operations.retain(|&operation| !rebatched.is_unrolled(operation));
     operations.iter().flat_map(|&operation| operation.results()).for_each(&mut add);
     for cluster in operations.into_iter().filter(|&operation| operation.name() == op::CLUSTER) {
         cluster.blocks().into_iter().for_each(|body| collect_types(context, body, rebatched, types));
@@ -82,7 +82,7 @@ impl<'m> Rewriter<'m> {
 
     fn block(&mut self, block: Block<'m>) {
         for operation in block.operations() {
-            if self.rebatched.repeats(operation) {
+            if self.rebatched.is_unrolled(operation) {
                 self.unroll(operation);
             } else if let Some(value) = self.rebatched.analysis.frozen.get(&operation) {
                 if let Some(KnownElements::Constant(tensor)) = &value.content {
@@ -107,7 +107,7 @@ impl<'m> Rewriter<'m> {
                 Some(Change::Constant(tensor)) => self.constant(operation, tensor, name_of(value)),
                 Some(&Change::Spread(axis)) => self.tile(operation, value, axis),
                 // Only the terminator takes values that the runs have separately. They are concatenated.
-                None if self.rebatched.analysis.batch(value) == Batch::Apart => self.stack(operation, value),
+                None if self.rebatched.analysis.batch(value) == Batch::Separate => self.stack(operation, value),
                 None => continue,
             };
             operation.set_operand(i, changed);

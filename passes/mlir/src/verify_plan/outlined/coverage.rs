@@ -56,7 +56,7 @@ pub(super) fn check_inputs(stream: &Stream<'_, '_>, certificate: &Certificate<'_
         for step in &stage.steps {
             let operation = step.task.operation;
             // A task whose result all inputs share may run once for all.
-            if step.is_help || stream.shared.contains(&operation) {
+            if step.is_auxiliary || stream.shared.contains(&operation) {
                 continue;
             }
             let key = (step.name.as_str(), operation.name());

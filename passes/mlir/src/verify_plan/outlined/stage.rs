@@ -20,9 +20,9 @@ pub(super) struct Step<'m> {
     pub(super) task: Task<'m>,
     /// Name of the task in the model.
     pub(super) name: String,
-    /// True for an operator that only slices or concatenates inputs, or that is part of the same unrolled task as the
-    /// step before.
-    pub(super) is_help: bool,
+    /// True if the step takes no time: an operator that only rearranges inputs, or a further part of the unrolled task
+    /// of the step before.
+    pub(super) is_auxiliary: bool,
     pub(super) start: Micros,
     pub(super) end: Micros,
 }
@@ -97,7 +97,7 @@ impl<'m> Stage<'m> {
                 op::RETURN | "onnx.Return" => self.returned = operation.operands(),
                 op::LAUNCH | op::TRANSFER | op::SLICE | op::GATHER | op::CALL => {
                     let message = format!(
-                        "{} is in a stage, which has only tasks, constants and a return: outline again",
+                        "{} is in a stage, which may contain only tasks, constants and a return: outline again",
                         describe(operation)
                     );
                     findings.add(operation, &message);
@@ -115,12 +115,12 @@ impl<'m> Stage<'m> {
         }
     }
 
-    /// Adds a step. The first step of an unrolled task takes the time of all.
+    /// Adds a step. The time of an unrolled task is charged to its first step.
     fn step(
         &mut self,
         operation: Operation<'m>,
         is_unrolled: bool,
-        is_repeated: bool,
+        is_further_part: bool,
         machine: &Machine,
         findings: &mut Findings,
     ) {
@@ -134,14 +134,15 @@ impl<'m> Stage<'m> {
             );
             findings.add(operation, &message);
         }
-        let is_help = is_repeated || (self.inputs.len() > 1 && is_help(operation));
-        let (task, start) = (if is_help { Task::free(operation) } else { Task::of(operation, findings) }, self.end);
-        if !is_help {
+        let is_auxiliary = is_further_part || (self.inputs.len() > 1 && is_auxiliary(operation));
+        let (task, start) =
+            (if is_auxiliary { Task::free(operation) } else { Task::of(operation, findings) }, self.end);
+        if !is_auxiliary {
             self.end += task.time(machine, self.device, self.inputs.len(), findings);
         }
         let name = task_name(operation);
         let name = if is_unrolled { name.rsplit_once('#').map_or(name, |(name, _)| name) } else { name };
-        self.steps.push(Step { task, name: name.to_owned(), is_help, start, end: self.end });
+        self.steps.push(Step { task, name: name.to_owned(), is_auxiliary, start, end: self.end });
     }
 
     pub(super) fn name(&self) -> &str {
@@ -149,7 +150,8 @@ impl<'m> Stage<'m> {
     }
 }
 
-/// Returns the number of leading operators that are one task: a task that mixes inputs is unrolled, once per input.
+/// Returns the number of leading operators that form one task: a task that mixes inputs is unrolled into one operator
+/// per input.
 fn unrolled(tasks: &[Operation<'_>], inputs: usize) -> usize {
     let Some(same) = tasks.get(..inputs).filter(|_| inputs > 1) else { return 1 };
     let first_name = same[0].get(attr::NODE_NAME);
@@ -171,8 +173,8 @@ fn unrolled(tasks: &[Operation<'_>], inputs: usize) -> usize {
     if is_one { inputs } else { 1 }
 }
 
-/// Returns true if an operator slices or concatenates inputs, and is not a task of the model.
-fn is_help(operation: Operation<'_>) -> bool {
+/// Returns true if an operator only slices, concatenates or repeats inputs, and is not a task of the model.
+fn is_auxiliary(operation: Operation<'_>) -> bool {
     let is_kind = matches!(operation.op(), Some(Op::Slice | Op::Concat | Op::Reshape | Op::Unsqueeze | Op::Tile));
     let name = operation.get(attr::NODE_NAME);
     is_kind && !operation.has(attr::COST) && name.is_none_or(|name| name.contains('#'))
@@ -199,7 +201,7 @@ fn stage_number(
         }
         (Some(launched), Some(_)) => Some(launched),
         (launched, _) => {
-            let (operation, what) = if launched.is_none() { (launch, "launch of ") } else { (function, "") };
+            let (operation, what) = if launched.is_none() { (launch, "launch of ") } else { (function, "function ") };
             findings.add(operation, &format!("the {what}@{callee} has no divi.stage: outline again"));
             launched
         }

@@ -272,7 +272,7 @@ impl<'a, 'm> Stream<'a, 'm> {
             }
             for (i, result) in operation.results().into_iter().enumerate() {
                 let name = format!("result {i} of '{}'", step.name);
-                let origin = self.origin((!step.is_help).then_some(name));
+                let origin = self.origin((!step.is_auxiliary).then_some(name));
                 let inputs = is_queued.then_some(&stage.inputs[..]);
                 let made = self.made(result, origin, inputs, stage.device, (step.start, step.end));
                 bound.insert(result, made);
