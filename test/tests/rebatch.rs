@@ -12,7 +12,7 @@ use divi_passes::{
 use divi_test::{exceptions::Exceptions, model, node_cases};
 use melior::{Context, ir::Module};
 use std::{
-    fs,
+    env, fs,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -102,6 +102,9 @@ const FACTOR: i64 = 3;
 /// Number of random graphs.
 const RANDOM_GRAPHS: usize = 400;
 
+/// Without `DIVI_ALL`, one case in this many is compared: all take two minutes in the reference implementation.
+const SAMPLE: usize = 3;
+
 /// Minimum number of cases that are compared and equal: the current number minus a few that a new version may lose.
 const MIN_SAME: usize = 2_780;
 /// Minimum number of cases in which nothing is unrolled.
@@ -121,7 +124,8 @@ fn stacked_inputs_give_the_results_of_single_inputs() {
     python(&["prepare".as_ref(), nodes.as_os_str(), root.as_os_str(), graphs.as_ref()]);
     let index = fs::read_to_string(root.join("index.tsv")).unwrap();
     let (mut claimed, mut apart) = (0, 0);
-    for line in index.lines() {
+    let every = if env::var_os("DIVI_ALL").is_some() { 1 } else { SAMPLE };
+    for line in index.lines().step_by(every) {
         let (name, unit) = line.split_once('\t').unwrap();
         let case = name.strip_suffix(".first").unwrap_or(name);
         assert!(name.starts_with("random_") || cases.iter().any(|other| other.name == case));
@@ -140,15 +144,15 @@ fn stacked_inputs_give_the_results_of_single_inputs() {
     for (name, verdict) in verdicts.iter().filter(|(_, verdict)| verdict.starts_with("skipped")) {
         println!("{name} is {verdict}");
     }
-    println!("{same} of {} cases with a batch are the same; in {apart} nothing is unrolled", index.lines().count());
+    println!("{same} of {claimed} cases with a batch are the same; in {apart} nothing is unrolled");
     let exceptions = Exceptions::parse("incomparable.txt", include_str!("rebatch/incomparable.txt"));
     let verdicts = verdicts.iter().map(|&(name, verdict)| {
         let right = verdict == "same" || verdict.starts_with("skipped");
         (name, (!right).then(|| verdict.to_owned()))
     });
-    let complaints = exceptions.complaints(verdicts);
+    let complaints = if every == 1 { exceptions.complaints(verdicts) } else { exceptions.complaints_of_some(verdicts) };
     assert!(complaints.is_empty(), "{} failures:\n{}", complaints.len(), complaints.join("\n"));
-    assert!(same >= MIN_SAME && apart >= MIN_APART, "{same} and {apart}");
+    assert!(same >= MIN_SAME / every && apart >= MIN_APART / every, "{same} and {apart}");
 }
 
 fn python(arguments: &[&std::ffi::OsStr]) -> String {
