@@ -25,7 +25,38 @@ pub fn clean_up_on_signals() -> io::Result<()> {
     }
     PIPE.store(ends[1], Ordering::SeqCst);
     let [reader, _] = ends;
-    thread::Builder::new().name("signals".to_owned()).spawn(move || wait(reader))?;
+    // The signal thread inherits the blocked signals: a handler that runs there would wait for itself.
+    let before = block();
+    let spawned = thread::Builder::new().name("signals".to_owned()).spawn(move || wait(reader));
+    if spawned.is_ok() {
+        install_handlers();
+    }
+    restore(&before);
+    spawned.map(drop)
+}
+
+/// Blocks the signals in this thread, and returns the signals that were blocked before.
+fn block() -> libc::sigset_t {
+    // SAFETY: all zeros is a valid set.
+    let [mut blocked, mut before]: [libc::sigset_t; 2] = [(); 2].map(|()| unsafe { mem::zeroed() });
+    // SAFETY: the pointer is valid for writes.
+    unsafe { libc::sigemptyset(&mut blocked) };
+    for signal in SIGNALS {
+        // SAFETY: the set is initialized, and the signal exists.
+        unsafe { libc::sigaddset(&mut blocked, signal) };
+    }
+    // SAFETY: both sets are valid.
+    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &blocked, &mut before) };
+    before
+}
+
+/// Blocks exactly the signals of a set in this thread.
+fn restore(blocked: &libc::sigset_t) {
+    // SAFETY: the set is valid, and the old one is not asked for.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, blocked, ptr::null_mut()) };
+}
+
+fn install_handlers() {
     for signal in SIGNALS {
         // SAFETY: all zeros is a valid `sigaction`.
         let [mut action, mut before]: [libc::sigaction; 2] = [(); 2].map(|()| unsafe { mem::zeroed() });
@@ -40,7 +71,6 @@ pub fn clean_up_on_signals() -> io::Result<()> {
             unsafe { libc::sigaction(signal, &action, ptr::null_mut()) };
         }
     }
-    Ok(())
 }
 
 extern "C" fn handle(signal: libc::c_int) {
@@ -69,6 +99,8 @@ fn wait(reader: libc::c_int) {
     discard_all();
     // SAFETY: restores the default action; installs no handler.
     unsafe { libc::signal(signal.into(), libc::SIG_DFL) };
+    // SAFETY: all zeros is the empty set on Linux: no signal is blocked.
+    restore(&unsafe { mem::zeroed() });
     // SAFETY: takes no arguments.
     let process = unsafe { libc::getpid() };
     // SAFETY: terminates this process by the signal, as without a handler.

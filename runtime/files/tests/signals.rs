@@ -11,6 +11,9 @@ use std::{
     time::Duration,
 };
 
+/// Number of times that each signal is sent.
+const REPETITIONS: usize = 50;
+
 const FOLDER: &str = "DIVI_FILES_FOLDER";
 
 /// Child process: holds two drafts until a signal arrives. Does nothing if the variable is not set.
@@ -52,7 +55,9 @@ fn interrupted_by(signal: i32, folder: &Path) -> Vec<String> {
 
 #[test]
 fn signals_remove_temporary_files_and_terminate_the_process() {
-    for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGPIPE] {
+    let signals = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGPIPE];
+    // The kernel chooses the thread that receives a signal.
+    for signal in signals.into_iter().cycle().take(REPETITIONS * signals.len()) {
         let scratch = Scratch::new("divi-files-signals").unwrap();
         assert_eq!(interrupted_by(signal, scratch.path()), ["ready"]);
     }
