@@ -85,8 +85,11 @@
 // A replayed plan keeps its own options, and small stages are merged in the same way again.
 // RUN: not divi-opt %models/squeezenet1_1.onnx --plan=%t.plan.json --inputs=4 --system=diviml -q -o %t.none 2>&1 | FileCheck %s --check-prefix=FOR-ONE
 // RUN: not divi-opt %models/squeezenet1_1.onnx --plan=%t.plan.json --objective=pipeline --system=diviml -q -o %t.none 2>&1 | FileCheck %s --check-prefix=FOR-LATENCY
+// RUN: sed s:divi-plan/2:divi-plan/3: %t.batch.json > %t.many.json
+// RUN: not divi-opt %models/squeezenet1_1.onnx --plan=%t.many.json --system=diviml -q -o %t.none 2>&1 | FileCheck %s --check-prefix=MANY-LAUNCHES
 // RUN: divi-opt %models/squeezenet1_1.onnx --partition --min-stage-ops=3 --system=diviml --iterations=100 -q -o %t.merged.mlir
 // RUN: divi-opt %models/squeezenet1_1.onnx --plan=%t.plan.json --min-stage-ops=3 --system=diviml -q -o %t.merged-replayed.mlir
 // RUN: cmp %t.merged.mlir %t.merged-replayed.mlir
 // FOR-ONE: error: the plan is for 1 inputs, not 4: leave the inputs out
+// MANY-LAUNCHES: error: the plan may launch a task several times on a device (divi-plan/3), which is not supported here yet; replay a divi-plan/2 file
 // FOR-LATENCY: error: the plan is for objective latency, not pipeline: leave the objective out

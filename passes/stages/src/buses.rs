@@ -59,7 +59,7 @@ pub(crate) fn times(problem: &Problem, launches: &Launches, line: &Line) -> Opti
     }
     let transfer = |moved: &Transfer| {
         let (tensor, from, to) = ways[moved.tensor]?;
-        Some(Transfer { tensor, from, to, start: moved.start, end: moved.end })
+        Some(Transfer { tensor, from, to, inputs: None, start: moved.start, end: moved.end })
     };
     Some((times, timed.transfers.iter().filter_map(transfer).collect()))
 }

@@ -21,7 +21,7 @@ pub(super) fn write_transfers(module_problem: &ModuleProblem<'_>, transfers: &[T
     let values = module_problem.values();
     let name = |device: usize| module_problem.problem.devices[device].name.as_str();
     let moved = |transfer: &Transfer| {
-        let Transfer { tensor, from, to, start, end } = *transfer;
+        let Transfer { tensor, from, to, start, end, .. } = *transfer;
         Some(Moved { value: values[tensor]?, from: name(from), to: name(to), start, end })
     };
     write(module_problem.function, transfers.iter().filter_map(moved))
@@ -70,7 +70,7 @@ pub(super) fn read(module_problem: &ModuleProblem<'_>) -> Vec<Transfer> {
         transfers.extend(moves_of(operation, attr::MOVES).into_iter().filter_map(|moved| {
             let tensor = *tensors.get(&(operation, moved.index()))?;
             let (from, to) = (module_problem.device(moved.from())?, module_problem.device(moved.to())?);
-            Some(Transfer { tensor, from, to, start: Micros(moved.start()), end: Micros(moved.end()) })
+            Some(Transfer { tensor, from, to, inputs: None, start: Micros(moved.start()), end: Micros(moved.end()) })
         }));
     }
     transfers.sort_by(|a: &Transfer, b| a.start.total_cmp(&b.start).then((a.tensor, a.to).cmp(&(b.tensor, b.to))));

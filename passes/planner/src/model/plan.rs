@@ -1,4 +1,4 @@
-//! Plan as in its file (`divi-plan/2`): schedule, value and certificate.
+//! Plan as in its file (`divi-plan/2` and `/3`): schedule, value and certificate.
 
 mod bound;
 mod read;
@@ -14,6 +14,20 @@ pub use bound::{Bound, Proof, closes};
 
 /// Name and version of the format.
 pub const FORMAT: &str = "divi-plan/2";
+/// Name and version of the format for queues with any number of launches: [`LaunchRule::Many`].
+pub const FORMAT_OF_MANY_LAUNCHES: &str = "divi-plan/3";
+
+/// Allowed number of launches of a task on each device, for a queue of inputs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum LaunchRule {
+    /// At most one (DiviML, eq. 5).
+    #[default]
+    One,
+    /// Any number: inputs may pass in groups, so that launches of different tasks overlap.
+    Many,
+}
+
+named!(LaunchRule, "number of launches", One = "one", Many = "many");
 
 /// Value that is minimized.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
@@ -58,6 +72,8 @@ pub struct Plan {
     pub limit: Option<Limit>,
     /// Number of inputs, if it is not that of the problem.
     pub inputs: Option<u32>,
+    /// Number of launches that the plan may have; `One` unless the objective is batch. The bound holds under this rule only.
+    pub launches: LaunchRule,
     /// Contention of the plan; if unset, that of the problem.
     pub contention: Option<Contention>,
     /// Cost model of the pipeline: `serial` or `overlap`.
@@ -210,7 +226,7 @@ pub struct Stages {
     pub order: Option<Vec<Vec<usize>>>,
 }
 
-/// Transfer of a tensor, for all inputs that are read on the destination.
+/// Transfer of the tensor of one launch, for all of its inputs that are read on the destination.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an object")]
 pub struct Transfer {
@@ -220,6 +236,9 @@ pub struct Transfer {
     pub from: usize,
     /// Destination device.
     pub to: usize,
+    /// Transferred inputs, which identify the launch; may be unset if only one launch on the source computes the tensor.
+    #[serde(default)]
+    pub inputs: Option<Vec<u32>>,
     /// Start time.
     pub start: Micros,
     /// End time.
@@ -268,6 +287,7 @@ impl Plan {
             seed: 0,
             limit: None,
             inputs: None,
+            launches: LaunchRule::default(),
             contention,
             pipeline_cost: None,
             shared_devices: false,

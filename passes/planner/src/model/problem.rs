@@ -45,7 +45,7 @@ pub const FORMAT: &str = "divi-problem/1";
 ///
 /// Solution constraints ([`crate::verify()`], which shares no code with a solver):
 /// - each task runs once for each queued input, on a device that supports it and its batch size, as pinned, and with the
-///   tasks that it is co-located with; at most one launch for each task and device;
+///   tasks that it is co-located with; at most one launch for each task and device, unless the plan's rule allows more;
 /// - a device runs one launch at a time, for the time of its task;
 /// - a launch starts after its operands have arrived: a tensor is transferred once to each device that reads it, over a
 ///   link, after the end of the launch that computes it;

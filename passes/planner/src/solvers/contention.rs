@@ -244,7 +244,7 @@ fn timed(model: &Model<'_>, choice: &Choice) -> Timed {
     };
     let transfer = |moved: &simulate::Move| {
         let simulate::Move { tensor, from, to, start, end, .. } = *moved;
-        Transfer { tensor, from, to, start, end }
+        Transfer { tensor, from, to, inputs: None, start, end }
     };
     let mut transfers: Vec<Transfer> = simulator.moves.iter().filter(needed).map(transfer).collect();
     if model.contention == Contention::Off {

@@ -1,7 +1,7 @@
 //! Exact start times: a solver's times are rounded, so only its devices and its order are used.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 
 use crate::model::instance::Instance;
 use crate::model::plan::{Batch, Schedule};
@@ -82,11 +82,13 @@ pub(crate) fn retime(instance: &Instance, launches: &mut [Batch]) -> Option<Micr
 pub(crate) fn fits(instance: &Instance, launches: &[Batch]) -> bool {
     let held: Vec<Bytes> = match instance.memory_model() {
         MemoryModel::Static => {
-            let mut held = vec![Bytes::ZERO; instance.devices()];
+            // The weights of a task are on a device once, however often it is launched there.
+            let mut inputs_on: BTreeMap<(usize, usize), u32> = BTreeMap::new();
             for launch in launches {
-                let count = u32::try_from(launch.inputs.len()).unwrap_or(u32::MAX);
-                held[launch.device] += instance.static_bytes(launch.node, count);
+                *inputs_on.entry((launch.node, launch.device)).or_default() += launch.inputs.len() as u32;
             }
+            let mut held = vec![Bytes::ZERO; instance.devices()];
+            inputs_on.iter().for_each(|(&(task, on), count)| held[on] += instance.static_bytes(task, *count));
             held
         }
         MemoryModel::Liveness => instance.peak_use_of(launches),

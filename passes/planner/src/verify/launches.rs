@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Judged, exceeds};
 use crate::model::error::Finding;
-use crate::model::plan::{Batch, Plan, Schedule};
+use crate::model::plan::{Batch, LaunchRule, Plan, Schedule};
 use crate::model::problem::Problem;
 use crate::model::units::{Micros, number};
 
@@ -22,6 +22,8 @@ pub(super) struct Launch {
 pub(super) struct Launches {
     /// Launches of each node, in the plan's order.
     pub(super) of_node: Vec<Vec<Launch>>,
+    /// By node and input: the node's launch that runs the input.
+    of_input: Vec<Vec<usize>>,
 }
 
 impl Launches {
@@ -43,13 +45,50 @@ impl Launches {
         // A rejected launch would be reported as missing, too.
         if findings.is_empty() {
             for (node, launches) in of_node.iter().enumerate() {
-                check_inputs(problem, node, launches, inputs, &mut findings);
+                check_inputs(problem, node, launches, inputs, judged.launches, &mut findings);
             }
         }
-        if findings.is_empty() {
-            check_groups(problem, &of_node, &mut findings);
+        if !findings.is_empty() {
+            return Err(findings);
         }
-        if findings.is_empty() { Ok(Self { of_node }) } else { Err(findings) }
+        let of_input = of_node.iter().map(|launches| by_input(launches, inputs)).collect();
+        let launches = Self { of_node, of_input };
+        launches.check_groups(problem, &mut findings);
+        if findings.is_empty() { Ok(launches) } else { Err(findings) }
+    }
+
+    /// Returns the number of common inputs of each pair of launches of two nodes that has any, by number of the first
+    /// launch, then of the second.
+    pub(super) fn pairs(&self, first: usize, second: usize) -> BTreeMap<(usize, usize), u32> {
+        let mut pairs = BTreeMap::new();
+        for (&one, &other) in self.of_input[first].iter().zip(&self.of_input[second]) {
+            *pairs.entry((one, other)).or_default() += 1;
+        }
+        pairs
+    }
+
+    /// Checks that co-located tasks are on the same device for each input.
+    fn check_groups(&self, problem: &Problem, findings: &mut Vec<Finding>) {
+        for group in problem.colocate.iter().flatten() {
+            let Some((&first, rest)) = group.split_first() else { continue };
+            for &node in rest {
+                let devices = |(here, there): (usize, usize)| {
+                    (self.of_node[node][here].device, self.of_node[first][there].device)
+                };
+                let apart = self.pairs(node, first).into_keys().map(devices).find(|(here, there)| here != there);
+                if let Some((here, there)) = apart {
+                    findings.push(Finding::new(
+                        problem.node_label(node),
+                        format!(
+                            "runs on {}, but shares a device with {}, which runs on {}",
+                            problem.device_label(here),
+                            problem.node_label(first),
+                            problem.device_label(there)
+                        ),
+                    ));
+                }
+            }
+        }
     }
 
     pub(super) fn all(&self) -> impl Iterator<Item = &Launch> {
@@ -144,22 +183,41 @@ fn launch(problem: &Problem, batch: &Batch, queued: u32) -> Result<Launch, Strin
     Ok(Launch { node: batch.node, device: batch.device, inputs, start: batch.start, end, direct: false })
 }
 
-/// Checks that each input runs once, with at most one launch per device (eqs. 1 and 5).
-fn check_inputs(problem: &Problem, node: usize, launches: &[Launch], queued: u32, findings: &mut Vec<Finding>) {
+/// Returns the launch of each input. Each input has exactly one.
+fn by_input(launches: &[Launch], queued: u32) -> Vec<usize> {
+    let mut of_input = vec![0; queued as usize];
+    for (index, launch) in launches.iter().enumerate() {
+        launch.inputs.iter().for_each(|input| of_input[*input as usize] = index);
+    }
+    of_input
+}
+
+/// Checks that each input runs once (eq. 1) and, unless any number of launches is allowed, with at most one launch per
+/// device (eq. 5).
+fn check_inputs(
+    problem: &Problem,
+    node: usize,
+    launches: &[Launch],
+    queued: u32,
+    rule: LaunchRule,
+    findings: &mut Vec<Finding>,
+) {
     let mut wrong = |message: String| findings.push(Finding::new(problem.node_label(node), message));
     let mut taken_by: BTreeMap<u32, usize> = BTreeMap::new();
     let mut used = BTreeSet::new();
     for launch in launches {
-        if !used.insert(launch.device) {
-            wrong(format!("launches more than once on {}", problem.device_label(launch.device)));
+        let device = problem.device_label(launch.device);
+        let is_repeated = !used.insert(launch.device) && rule == LaunchRule::One;
+        if is_repeated {
+            wrong(format!("launches more than once on {device}"));
         }
         for input in &launch.inputs {
-            if let Some(other) = taken_by.insert(*input, launch.device).filter(|other| *other != launch.device) {
-                wrong(format!(
-                    "takes input {input} on {} and on {}",
-                    problem.device_label(other),
-                    problem.device_label(launch.device)
-                ));
+            match taken_by.insert(*input, launch.device) {
+                Some(other) if other != launch.device => {
+                    wrong(format!("takes input {input} on {} and on {device}", problem.device_label(other)));
+                }
+                Some(_) if !is_repeated => wrong(format!("takes input {input} in two launches on {device}")),
+                _ => {}
             }
         }
     }
@@ -168,33 +226,5 @@ fn check_inputs(problem: &Problem, node: usize, launches: &[Launch], queued: u32
         [] => {}
         [input] => wrong(format!("does not run for input {input}")),
         [first, ..] => wrong(format!("does not run for {} inputs, {first} among them", missing.len())),
-    }
-}
-
-/// Checks that co-located tasks are on the same device for each input.
-fn check_groups(problem: &Problem, of_node: &[Vec<Launch>], findings: &mut Vec<Finding>) {
-    let device_of = |node: usize, input: u32| {
-        of_node[node].iter().find(|launch| launch.inputs.contains(&input)).map(|launch| launch.device)
-    };
-    for group in problem.colocate.iter().flatten() {
-        let Some((&first, rest)) = group.split_first() else { continue };
-        let inputs: Vec<u32> = of_node[first].iter().flat_map(|launch| launch.inputs.iter().copied()).collect();
-        for &node in rest {
-            let apart = inputs.iter().find_map(|input| {
-                let (here, there) = (device_of(node, *input)?, device_of(first, *input)?);
-                (here != there).then_some((here, there))
-            });
-            if let Some((here, there)) = apart {
-                findings.push(Finding::new(
-                    problem.node_label(node),
-                    format!(
-                        "runs on {}, but shares a device with {}, which runs on {}",
-                        problem.device_label(here),
-                        problem.node_label(first),
-                        problem.device_label(there)
-                    ),
-                ));
-            }
-        }
     }
 }

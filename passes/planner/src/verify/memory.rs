@@ -42,16 +42,20 @@ pub(super) fn check(
 fn static_use(problem: &Problem, launches: &Launches, copies: &Copies) -> Vec<Bytes> {
     let mut held = vec![Bytes::ZERO; problem.devices.len()];
     copies.forwarded().for_each(|forwarded| held[forwarded.on] += forwarded.bytes);
+    add_weights(problem, launches, &mut held);
+    let results = problem.output_bytes();
     for launch in launches.all() {
-        let node = &problem.nodes[launch.node];
-        let results = node.output.unwrap_or_else(|| {
-            let own = problem.tensors.iter().flatten().filter(|tensor| tensor.from == launch.node);
-            own.map(|tensor| tensor.bytes).sum()
-        });
-        let weight = if launch.direct { Bytes::ZERO } else { node.weight };
-        held[launch.device] += weight + (node.input + results) * launch.inputs.len() as f64;
+        let bytes = problem.nodes[launch.node].input + results[launch.node];
+        held[launch.device] += bytes * launch.inputs.len() as f64;
     }
     held
+}
+
+/// Adds the weights of the tasks of each device, once for all launches of a task there.
+fn add_weights(problem: &Problem, launches: &Launches, held: &mut [Bytes]) {
+    let in_memory = launches.all().filter(|launch| !launch.direct);
+    let places: BTreeSet<(usize, usize)> = in_memory.map(|launch| (launch.node, launch.device)).collect();
+    places.into_iter().for_each(|(node, device)| held[device] += problem.nodes[node].weight);
 }
 
 /// Returns the peak memory of each device: weights and all live data. A result is live from its launch's start to its
@@ -65,8 +69,10 @@ fn peak_use(problem: &Problem, launches: &Launches, moves: &Moves, parameter_cop
     }
     let mut ranges: Vec<Vec<LiveRange>> = problem.devices.iter().map(|_| Vec::new()).collect();
     let mut weights = vec![Bytes::ZERO; problem.devices.len()];
-    // By tensor and producing device: at most one launch of a node on a device.
-    let mut results: BTreeMap<(usize, usize), LiveRange> = BTreeMap::new();
+    add_weights(problem, launches, &mut weights);
+    // By tensor and number of the launch among those of its task.
+    let mut results: BTreeMap<(usize, usize), (usize, LiveRange)> = BTreeMap::new();
+    // By tensor, launch and device of the copy.
     let mut tensor_copies: BTreeMap<(usize, usize, usize), (LiveRange, BTreeSet<u32>)> = BTreeMap::new();
     let mut tensors_of: Vec<Vec<(usize, Bytes)>> = vec![Vec::new(); problem.nodes.len()];
     match &problem.tensors {
@@ -76,14 +82,14 @@ fn peak_use(problem: &Problem, launches: &Launches, moves: &Moves, parameter_cop
             .iter()
             .for_each(|node| tensors_of[node.id].push((node.id, node.output.unwrap_or(Bytes::ZERO)))),
     }
-    for launch in launches.all() {
-        let count = launch.inputs.len() as f64;
-        let node = &problem.nodes[launch.node];
-        weights[launch.device] += if launch.direct { Bytes::ZERO } else { node.weight };
-        ranges[launch.device].push(LiveRange { bytes: node.scratch * count, from: launch.start, until: launch.end });
-        for &(tensor, bytes) in &tensors_of[launch.node] {
-            let range = LiveRange { bytes: bytes * count, from: launch.start, until: launch.end };
-            results.insert((tensor, launch.device), range);
+    for (node, own) in launches.of_node.iter().enumerate() {
+        for (index, launch) in own.iter().enumerate() {
+            let (count, scratch) = (launch.inputs.len() as f64, problem.nodes[node].scratch);
+            let range = |bytes: Bytes| LiveRange { bytes: bytes * count, from: launch.start, until: launch.end };
+            ranges[launch.device].push(range(scratch));
+            for &(tensor, bytes) in &tensors_of[node] {
+                results.insert((tensor, index), (launch.device, range(bytes)));
+            }
         }
     }
     for forwarded in parameter_copies.forwarded() {
@@ -91,20 +97,21 @@ fn peak_use(problem: &Problem, launches: &Launches, moves: &Moves, parameter_cop
     }
     for_each_value(problem, launches, moves, |value| {
         let (from, to) = (value.producer, value.reader);
-        let result = results.get_mut(&(value.tensor, from.device)).expect("every producer's launch has its results");
+        let (_, result) =
+            results.get_mut(&(value.tensor, value.launch)).expect("every producer's launch has its results");
         if from.device == to.device {
             result.until = result.until.max(to.end);
             return;
         }
         result.until = result.until.max(value.arrival.unwrap_or(from.end));
-        let (copy, inputs) = tensor_copies.entry((value.tensor, from.device, to.device)).or_insert_with(|| {
+        let (copy, inputs) = tensor_copies.entry((value.tensor, value.launch, to.device)).or_insert_with(|| {
             (LiveRange { bytes: Bytes::ZERO, from: value.departure, until: value.departure }, BTreeSet::new())
         });
         inputs.extend(from.inputs.intersection(&to.inputs));
         copy.bytes = value.bytes * inputs.len() as f64;
         copy.until = copy.until.max(to.end);
     });
-    for ((_, device), range) in results {
+    for (device, range) in results.into_values() {
         ranges[device].push(range);
     }
     for ((_, _, device), (range, _)) in tensor_copies {
@@ -114,15 +121,16 @@ fn peak_use(problem: &Problem, launches: &Launches, moves: &Moves, parameter_cop
     // length.
     let rounding = ROUNDING * launches.makespan();
     let end = |range: &LiveRange| range.until - rounding.min((range.until - range.from) / 2.0);
-    let live_at = |ranges: &[LiveRange], now: Micros| -> Bytes {
-        ranges.iter().filter(|range| range.from <= now && now < end(range)).map(|range| range.bytes).sum()
+    let peak = |ranges: &[LiveRange]| {
+        let mut events: Vec<(Micros, Bytes)> =
+            ranges.iter().flat_map(|range| [(range.from, range.bytes), (end(range), -range.bytes)]).collect();
+        // At the same time, ends precede starts.
+        events.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        let sums = events.into_iter().scan(Bytes::ZERO, |live, (_, change)| {
+            *live += change;
+            Some(*live)
+        });
+        sums.fold(Bytes::ZERO, Bytes::max)
     };
-    ranges
-        .iter()
-        .zip(weights)
-        .map(|(ranges, weights)| {
-            // The sum only grows at the start of a live range.
-            weights + ranges.iter().map(|range| live_at(ranges, range.from)).fold(Bytes::ZERO, Bytes::max)
-        })
-        .collect()
+    ranges.iter().zip(weights).map(|(ranges, weights)| weights + peak(ranges)).collect()
 }

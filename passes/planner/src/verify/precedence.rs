@@ -56,6 +56,8 @@ pub(super) struct Value<'a> {
     pub(super) tensor: usize,
     pub(super) bytes: Bytes,
     pub(super) producer: &'a Launch,
+    /// Number of the producer among the launches of its task.
+    pub(super) launch: usize,
     pub(super) reader: &'a Launch,
     /// Start of its transfer.
     pub(super) departure: Micros,
@@ -71,17 +73,13 @@ pub(super) fn for_each_value<'a>(
     mut visit: impl FnMut(&Value<'a>),
 ) {
     let mut edge = |tensor: usize, from: usize, to: usize, bytes: Bytes| {
-        for producer in &launches.of_node[from] {
-            for reader in &launches.of_node[to] {
-                let count = producer.inputs.intersection(&reader.inputs).count();
-                if count > 0 {
-                    let moving = duration(problem, producer.device, reader.device, count as f64 * bytes);
-                    let listed = moves.listed(tensor, producer.device, reader.device);
-                    let (departure, end) = listed.map_or((producer.end, None), |(start, end)| (start, Some(end)));
-                    let arrival = moving.map(|moving| end.unwrap_or(producer.end + moving));
-                    visit(&Value { tensor, bytes, producer, reader, departure, arrival });
-                }
-            }
+        for ((launch, reader), count) in launches.pairs(from, to) {
+            let (producer, reader) = (&launches.of_node[from][launch], &launches.of_node[to][reader]);
+            let moving = duration(problem, producer.device, reader.device, f64::from(count) * bytes);
+            let listed = moves.listed(tensor, launch, reader.device);
+            let (departure, end) = listed.map_or((producer.end, None), |(start, end)| (start, Some(end)));
+            let arrival = moving.map(|moving| end.unwrap_or(producer.end + moving));
+            visit(&Value { tensor, bytes, producer, launch, reader, departure, arrival });
         }
     };
     if let Some(tensors) = &problem.tensors {

@@ -9,7 +9,7 @@ use super::components::most_stages;
 use super::refuse;
 use crate::model::error::{Error, Finding};
 use crate::model::options::{Options, PipelineCost};
-use crate::model::plan::{Objective, Plan, Schedule};
+use crate::model::plan::{LaunchRule, Objective, Plan, Schedule};
 use crate::model::problem::{Contention, Problem};
 
 /// Parts of the model that override the problem's. Unset ones are the problem's own.
@@ -19,6 +19,8 @@ pub struct Terms {
     pub objective: Option<Objective>,
     /// Number of queued inputs.
     pub inputs: Option<u32>,
+    /// Number of launches of a task on a device of a queue; one if unset, as problems do not state it.
+    pub launches: Option<LaunchRule>,
     /// Effect of transfers on the same bus on each other.
     pub contention: Option<Contention>,
     /// Maximum number of stages of a pipeline.
@@ -37,6 +39,7 @@ impl From<&Options> for Terms {
         Self {
             objective: None,
             inputs: options.inputs,
+            launches: None,
             contention: options.contention,
             stages: options.stages,
             pipeline_cost: options.pipeline_cost,
@@ -56,6 +59,7 @@ impl Terms {
         Self {
             objective: Some(plan.objective),
             inputs: plan.inputs,
+            launches: Some(plan.launches),
             contention: plan.contention,
             stages,
             pipeline_cost: plan.pipeline_cost.as_deref().and_then(|name| name.parse().ok()),
@@ -68,6 +72,7 @@ impl Terms {
 /// Terms with all values set.
 pub(super) struct Judged {
     pub(super) inputs: u32,
+    pub(super) launches: LaunchRule,
     pub(super) contention: Contention,
     pub(super) pipeline_cost: PipelineCost,
     pub(super) shared_devices: bool,
@@ -85,6 +90,14 @@ pub(super) fn settle(problem: &Problem, plan: &Plan, terms: &Terms) -> Result<Ju
     let queued = if objective == Objective::Batch { problem.inputs } else { 1 };
     let inputs = terms.inputs.unwrap_or(queued);
     agree("inputs", "inputs", plan.inputs.unwrap_or(queued), inputs, terms.inputs.is_some())?;
+    let launches = terms.launches.unwrap_or_default();
+    if objective == Objective::Batch && plan.launches != launches {
+        let message = format!(
+            "{} of a task on each device in the plan, but {launches} here; verify it with --launches={}, or plan it again",
+            plan.launches, plan.launches
+        );
+        return Err(refuse(Finding::new("launches", message)));
+    }
     let contention = terms.contention.unwrap_or(problem.contention);
     let planned = plan.contention.unwrap_or(problem.contention);
     agree("contention", "contention", planned, contention, terms.contention.is_some())?;
@@ -113,7 +126,7 @@ pub(super) fn settle(problem: &Problem, plan: &Plan, terms: &Terms) -> Result<Ju
         check_stages(problem, *k, terms)?;
     }
     let shared_devices = terms.shared_devices;
-    Ok(Judged { inputs, contention, pipeline_cost, shared_devices, splits, stages: terms.stages })
+    Ok(Judged { inputs, launches, contention, pipeline_cost, shared_devices, splits, stages: terms.stages })
 }
 
 /// Rejects a plan that states another value than the verifier uses.

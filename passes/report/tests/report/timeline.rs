@@ -114,7 +114,8 @@ fn simultaneous_transfers_are_stacked_in_rows() {
 fn a_plan_may_state_transfer_times() {
     let problem = hand::problem();
     let mut plan = hand::plan(&problem);
-    plan.transfers = vec![plan::Transfer { tensor: 3, from: 0, to: 1, start: Micros(49.0), end: Micros(52.5) }];
+    plan.transfers =
+        vec![plan::Transfer { tensor: 3, from: 0, to: 1, inputs: None, start: Micros(49.0), end: Micros(52.5) }];
     plan.copies = vec![plan::ParameterCopy { node: 3, to: 0, via: Some(1), start: Micros(3.0), end: Micros(9.0) }];
     let timeline = Timeline::of(&problem, &plan).unwrap();
     let times: Vec<_> = timeline.transfers.iter().map(|moved| (moved.tensor, moved.start.0, moved.end.0)).collect();

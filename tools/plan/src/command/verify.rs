@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use divi_planner::plan::LaunchRule;
 use divi_planner::problem::Contention;
 use divi_planner::{Objective, Terms};
 use serde_json::json;
@@ -19,7 +20,7 @@ use crate::files;
 pub(crate) struct Verify {
     /// Problem, a divi-problem/1 file
     problem: PathBuf,
-    /// Plan for it, a divi-plan/1 or divi-plan/2 file
+    /// Plan for it, a divi-plan/1, divi-plan/2 or divi-plan/3 file
     plan: PathBuf,
     /// File for the value, instead of stdout
     #[arg(short, value_name = "FILE")]
@@ -30,6 +31,11 @@ pub(crate) struct Verify {
     /// Number of queued inputs
     #[arg(long, value_name = "N")]
     inputs: Option<u32>,
+    /// Number of launches of a task on each device of a queue; by default one
+    ///
+    /// At most one (one, divi-plan/2), or any number (many, divi-plan/3).
+    #[arg(long, value_name = "NAME", value_parser = divi_cli::named::<LaunchRule>(LaunchRule::ALL.map(LaunchRule::name)))]
+    launches: Option<LaunchRule>,
     /// Contention of transfers on one bus
     ///
     /// Transfers are independent (off), one at a time (exclusive), or share the bandwidth (shared).
@@ -45,8 +51,8 @@ pub(crate) struct Verify {
 impl Verify {
     pub(super) fn run(self) -> Result<(), String> {
         let Pipeline { k: stages, allow_shared_devices: shared_devices, pipeline_cost, splits } = self.pipeline;
-        let Self { objective, inputs, contention, .. } = self;
-        let terms = Terms { objective, inputs, contention, stages, shared_devices, pipeline_cost, splits };
+        let Self { objective, inputs, launches, contention, .. } = self;
+        let terms = Terms { objective, inputs, launches, contention, stages, shared_devices, pipeline_cost, splits };
         files::check(&[&self.problem, &self.plan], &[("-o", self.output.as_deref())])?;
         let (problem, plan) = (files::problem(&self.problem)?, files::plan(&self.plan)?);
         let value = divi_planner::verify_under(&problem, &plan, &terms).map_err(|error| error.to_string())?;

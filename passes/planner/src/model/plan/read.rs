@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{Batch, FORMAT, Limit, Objective, ParameterCopy, Plan, Proof, Schedule, Stages, Transfer};
+use super::{Batch, FORMAT, LaunchRule, Limit, Objective, ParameterCopy, Plan, Proof, Schedule, Stages, Transfer};
 use crate::model::error::Error;
 use crate::model::json::read_format;
 use crate::model::options::PipelineCost;
@@ -82,8 +82,12 @@ enum Format {
     /// Without `proof`: the kind of proof of a bound was not recorded.
     #[serde(rename = "divi-plan/1")]
     One,
+    /// At most one launch of a task on each device.
     #[serde(rename = "divi-plan/2")]
     Two,
+    /// Any number of launches.
+    #[serde(rename = "divi-plan/3")]
+    Three,
 }
 
 impl Keys {
@@ -92,6 +96,10 @@ impl Keys {
         if schedule.objective() != objective {
             let message = format!("the keys are those of objective {}, not {objective}", schedule.objective());
             return Err(wrong("objective", &message));
+        }
+        let launches = if self.format == Format::Three { LaunchRule::Many } else { LaunchRule::One };
+        if launches == LaunchRule::Many && objective != Objective::Batch {
+            return Err(wrong("format", &format!("divi-plan/3 is for objective batch, not {objective}")));
         }
         let proof = self.proof()?;
         self.check_limit()?;
@@ -110,6 +118,7 @@ impl Keys {
             seed: self.seed,
             limit: self.limit,
             inputs: self.inputs,
+            launches,
             contention: self.contention,
             pipeline_cost: self.pipeline_cost,
             shared_devices: self.shared_devices,

@@ -1,6 +1,6 @@
 //! Writer of plans: the same text for the same plan.
 
-use super::{Batch, FORMAT, Limit, ParameterCopy, Plan, Schedule, Transfer};
+use super::{Batch, FORMAT, FORMAT_OF_MANY_LAUNCHES, LaunchRule, Limit, ParameterCopy, Plan, Schedule, Transfer};
 use crate::model::json::{Lines, integers, list, numbers, row, string};
 use crate::model::units::number;
 
@@ -8,7 +8,8 @@ impl Plan {
     /// Returns the text of the plan: keys in a fixed order without unset ones, one batch or transfer per line.
     pub fn write(&self) -> String {
         let mut object = Lines::object();
-        object.key("format", &string(FORMAT));
+        let format = if self.launches == LaunchRule::Many { FORMAT_OF_MANY_LAUNCHES } else { FORMAT };
+        object.key("format", &string(format));
         object.key("problem", &string(&self.problem));
         object.key("algorithm", &string(&self.algorithm));
         object.key("objective", &string(self.objective.name()));
@@ -97,8 +98,10 @@ fn batch(batch: &Batch) -> String {
 }
 
 fn transfer(transfer: &Transfer) -> String {
+    let inputs = transfer.inputs.as_ref().map(|inputs| format!(", \"inputs\": {}", integers(inputs)));
+    let inputs = inputs.unwrap_or_default();
     format!(
-        "{{\"tensor\": {}, \"from\": {}, \"to\": {}, \"start\": {}, \"end\": {}}}",
+        "{{\"tensor\": {}, \"from\": {}, \"to\": {}{inputs}, \"start\": {}, \"end\": {}}}",
         transfer.tensor,
         transfer.from,
         transfer.to,
