@@ -519,7 +519,10 @@ fn malformed_plans() {
     };
     says(&text.replace("divi-plan/2", "divi-plan/4"), "format: unknown variant `divi-plan/4`");
     let newer = text.replace("  \"format\": \"divi-plan/2\"", "  \"version\": 3,\n  \"format\": \"divi-plan/4\"");
-    says(&newer, "not divi-plan/2: format: unknown variant `divi-plan/4`, expected `divi-plan/1` or `divi-plan/2`");
+    says(
+        &newer,
+        "not divi-plan/2: format: unknown variant `divi-plan/4`, expected one of `divi-plan/1`, `divi-plan/2`, `divi-plan/3`",
+    );
     says(&newer.replace("divi-plan/4", "divi-plan/2"), "version: unknown field `version`");
     says(&text.replace("\"start\"", "\"starts\""), "unknown field `starts`");
     says(&text.replace("\"start\": [0, 15, 10, 40]", "\"seed\": 3"), "duplicate field `seed`");
