@@ -85,12 +85,18 @@ fn no_common_device(problem: &Problem, objective: Objective, group: &[usize]) ->
     if let [node] = group {
         let size = if objective == Objective::Batch { "a size" } else { "1" };
         let pin = problem.nodes[*node].pin.map(|pin| format!(" and is {}", problem.device_label(pin)));
+        // Batches of other sizes may be possible.
+        let sizes: Vec<String> = problem.nodes[*node].time.keys().map(u32::to_string).collect();
+        let is_batched =
+            objective != Objective::Batch && !problem.nodes[*node].time.contains_key(&1) && !sizes.is_empty();
+        let other = is_batched.then(|| format!("; objective batch plans its batches of {}", sizes.join(", ")));
         return Finding::new(
             problem.node_label(*node),
             format!(
                 "objective {objective} needs a device that has {size} among its batch_sizes, and a time for it{}; there \
-                 is none",
-                pin.unwrap_or_default()
+                 is none{}",
+                pin.unwrap_or_default(),
+                other.unwrap_or_default()
             ),
         );
     }

@@ -86,7 +86,7 @@ impl Fleet {
     /// those on paths between them.
     fn new(problem: &Problem, options: &Options) -> Result<Self, Error> {
         let devices = problem.devices.len();
-        let domains = Domains::new(problem, Objective::Latency);
+        let domains = Domains::new(problem, Objective::Pipeline);
         if let Some(finding) = domains.contradiction() {
             return Err(Error::Infeasible(vec![finding]));
         }
