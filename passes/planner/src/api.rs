@@ -8,7 +8,7 @@ use crate::infeasible;
 use crate::model::error::Error;
 use crate::model::instance::Instance;
 use crate::model::options::Options;
-use crate::model::plan::{Bound, Objective, Plan, Schedule, Stages};
+use crate::model::plan::{Bound, LaunchRule, Objective, Plan, Schedule, Stages};
 use crate::model::problem::{Problem, Start, View};
 use crate::model::units::Micros;
 use crate::portfolio;
@@ -32,7 +32,7 @@ pub fn bounds(problem: &Problem, objective: Objective, options: &Options) -> Res
         return Ok(vec![Bound::new(Micros::ZERO, "no tasks")]);
     }
     if objective != Objective::Pipeline {
-        return contention::all_bounds(problem, objective);
+        return contention::all_bounds(problem, objective, options.launches);
     }
     match problem.view() {
         View::Homogeneous(view) => pipeline::all_bounds(problem, view, options),
@@ -101,9 +101,11 @@ fn solve_as_is(
         };
         (Solution { schedule: timed.schedule, bound: Some(bound) }, Some((timed.transfers, timed.copies)))
     } else {
-        let solved = problem.check_for(objective).and_then(|()| solver(problem, objective, options));
+        let solved = problem.check_under(objective, options.launches).and_then(|()| {
+            solver(problem, objective, options).map_err(|error| unproven(objective, algorithm, options, error))
+        });
         let mut solution = solved.map_err(|error| infeasible::explain(problem, objective, options, error))?;
-        let proven = solution.bound.into_iter().chain(known_bound(problem, objective)?);
+        let proven = solution.bound.into_iter().chain(known_bound(problem, objective, options.launches)?);
         solution.bound = proven.reduce(Bound::or);
         (solution, None)
     };
@@ -113,6 +115,9 @@ fn solve_as_is(
     let bound = solution.bound.unwrap_or_else(Bound::none);
     let mut plan = Plan::new(problem, algorithm.name, solution.schedule, bound);
     (plan.transfers, plan.copies) = moves.unwrap_or_default();
+    if objective == Objective::Batch {
+        plan.launches = options.launches;
+    }
     record_pipeline(&mut plan, options);
     if algorithm.effort == Effort::Limited {
         plan.seed = options.seed;
@@ -120,6 +125,20 @@ fn solve_as_is(
     }
     check_plan(problem, &plan, options)?;
     Ok(plan)
+}
+
+/// Converts a proof that no plan has one launch of each task on a device: with more launches there may be one.
+fn unproven(objective: Objective, algorithm: &Algorithm, options: &Options, error: Error) -> Error {
+    match error {
+        Error::Infeasible(findings) if objective == Objective::Batch && options.launches == LaunchRule::Many => {
+            let first = findings.first().map(ToString::to_string).unwrap_or_default();
+            let name = algorithm.name;
+            Error::NotFound(format!(
+                "algorithm '{name}' found no plan; with one launch of a task on each device, {first}"
+            ))
+        }
+        error => error,
+    }
 }
 
 /// Returns the plan of a problem without tasks, such as a model that folds to constants: takes no time, which is optimal.
@@ -150,9 +169,9 @@ fn record_pipeline(plan: &mut Plan, options: &Options) {
 }
 
 /// Returns the best bound that is independent of the algorithm.
-fn known_bound(problem: &Problem, objective: Objective) -> Result<Option<Bound>, Error> {
+fn known_bound(problem: &Problem, objective: Objective, launches: LaunchRule) -> Result<Option<Bound>, Error> {
     if objective == Objective::Pipeline {
         return Ok(None);
     }
-    Ok(Some(bounds::best(&Instance::new(problem, objective)?)))
+    Ok(Some(bounds::best(&Instance::under(problem, objective, launches)?)))
 }

@@ -4,12 +4,15 @@
 //! whole queue is sure to run in all. Stronger assumptions are wrong if there are several tensors between two modules.
 
 mod ends;
+mod fill;
+mod kinds;
 mod load;
 mod mean;
+mod path;
 mod ways;
 
 use crate::model::instance::Instance;
-use crate::model::plan::Bound;
+use crate::model::plan::{Bound, LaunchRule};
 use crate::model::units::Micros;
 
 pub(crate) use load::worth;
@@ -28,16 +31,32 @@ pub fn all(instance: &Instance) -> Vec<Bound> {
     let (heads, tails) = (Ways::heads(instance, None), Ways::tails(instance, None));
     let critical_path = longest(instance, &heads, &tails);
     let load = prices.load();
-    let with_ends = ends::load(instance, &prices, &heads, &tails, load.max(critical_path));
+    let ends = ends::ends(instance, &heads, &tails, load.max(critical_path));
+    let with_ends = ends::load(instance, &prices, &ends);
     let (heads, tails) = (Ways::heads(instance, Some(&prices)), Ways::tails(instance, Some(&prices)));
     let windows = longest(instance, &heads, &tails).max(busiest_window(instance, &prices, &heads, &tails));
-    vec![
+    let known = load.max(with_ends).max(windows);
+    let of_many = match instance.launches() {
+        LaunchRule::One => Vec::new(),
+        LaunchRule::Many => {
+            let on_path = Bound::new(path::load(instance, &prices, &ends, known), "load-and-path");
+            let filled = fill::load(instance, &prices, known).map(|load| Bound::new(load, "fill-and-drain"));
+            [on_path].into_iter().chain(filled).collect()
+        }
+    };
+    let bounds = [
         Bound::new(critical_path, "critical-path"),
         Bound::new(load, "load"),
         Bound::new(with_ends, "load-with-ends"),
         Bound::new(windows, "load-in-windows"),
         Bound::new(Mean::new(instance).bound, "mean-way"),
-    ]
+    ];
+    bounds.into_iter().chain(of_many).collect()
+}
+
+/// Returns the longest path, as a bound that is computed quickly.
+pub(crate) fn quick(instance: &Instance) -> Micros {
+    longest(instance, &Ways::heads(instance, None), &Ways::tails(instance, None))
 }
 
 /// Returns the best bound; of equals the first.

@@ -12,6 +12,7 @@ pub mod edge;
 pub mod exact;
 pub(crate) mod incumbent;
 pub mod list;
+pub(crate) mod microbatch;
 pub mod milp;
 pub mod pipeline;
 pub mod placement;

@@ -3,10 +3,10 @@
 #[path = "small/refusal.rs"]
 mod refusal;
 
-use divi_planner::plan::{Batch, Bound, LaunchRule, Objective, Schedule, Transfer};
+use divi_planner::plan::{Batch, Bound, LaunchRule, Limit, Objective, Schedule, Transfer};
 use divi_planner::random::Random;
 use divi_planner::units::Micros;
-use divi_planner::{Plan, Problem, Terms, verify_under};
+use divi_planner::{Options, Plan, Problem, Terms, solve, verify_under};
 use refusal::{refuses, refuses_under};
 
 /// Terms of plans with any number of launches.
@@ -183,6 +183,34 @@ fn transfers_of_launches() {
     for (transfers, message) in cases {
         refuses_under(&problem, &with(transfers), &many(), message);
     }
+}
+
+/// Blocks that fill the memory of all devices are interleaved, and inputs pass in groups: 208 ms with one launch.
+#[test]
+fn groups_are_planned() {
+    let problem = chain(16, 4, 16);
+    let options = Options { launches: LaunchRule::Many, limit: Some(Limit::Iterations(500)), ..Options::default() };
+    let plan = solve(&problem, Objective::Batch, "auto", &options).expect("a plan");
+    assert!(plan.value <= Micros(66_300.0) && plan.bound >= Micros(55_000.0), "{} {}", plan.value, plan.bound);
+    assert_eq!(plan.bound_by, "fill-and-drain");
+    assert_eq!(solve(&problem, Objective::Batch, "auto", &options), Ok(plan.clone()), "not reproducible");
+    let one = Options { launches: LaunchRule::One, ..options.clone() };
+    assert!(solve(&problem, Objective::Batch, "auto", &one).expect("a plan").value > Micros(200_000.0));
+    // Algorithms with one launch are judged by the bound for any number.
+    let listed = solve(&problem, Objective::Batch, "met", &options).expect("a plan");
+    assert_eq!((listed.bound, listed.launches), (plan.bound, LaunchRule::Many));
+}
+
+/// A queue of hundreds of inputs takes as long to plan as its pattern.
+#[test]
+fn long_queues_repeat_a_pattern() {
+    let problem = chain(8, 4, 640);
+    let options = Options { launches: LaunchRule::Many, limit: Some(Limit::Iterations(50)), ..Options::default() };
+    let plan = solve(&problem, Objective::Batch, "auto", &options).expect("a plan");
+    assert!(plan.gap < 0.1, "{} {}", plan.value, plan.bound);
+    // Four devices take at most 64 inputs in one launch each.
+    let error = solve(&problem, Objective::Batch, "met", &options).expect_err("one launch");
+    assert!(error.to_string().contains("640 inputs cannot be cut into one batch a device"), "{error}");
 }
 
 #[test]

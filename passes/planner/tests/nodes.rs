@@ -2,6 +2,8 @@
 
 #[path = "small/brute_force.rs"]
 mod brute_force;
+#[path = "small/edges.rs"]
+mod edges;
 
 use std::collections::BTreeMap;
 

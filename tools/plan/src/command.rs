@@ -9,6 +9,7 @@ mod verify;
 
 use clap::builder::TypedValueParser;
 use clap::{Args, Subcommand};
+use divi_planner::plan::LaunchRule;
 use divi_planner::problem::Contention;
 use divi_planner::{Objective, PipelineCost};
 
@@ -56,6 +57,10 @@ struct Pipeline {
 
 fn objectives() -> impl TypedValueParser<Value = Objective> {
     divi_cli::named(Objective::ALL.map(Objective::name))
+}
+
+fn launch_rules() -> impl TypedValueParser<Value = LaunchRule> {
+    divi_cli::named(LaunchRule::ALL.map(LaunchRule::name))
 }
 
 fn contentions() -> impl TypedValueParser<Value = Contention> {

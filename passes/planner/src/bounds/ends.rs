@@ -15,14 +15,22 @@ use crate::model::instance::{Arc, Instance};
 use crate::model::units::Micros;
 
 /// Single first or last task, and the idle time of each device that does not run it.
-struct End {
-    task: usize,
-    wait: Vec<Micros>,
+pub(super) struct End {
+    pub(super) task: usize,
+    pub(super) wait: Vec<Micros>,
 }
 
 /// Returns the load of all tasks with the idle time at both ends; zero if there is neither a single first nor a single
 /// last task.
-pub(super) fn load(instance: &Instance, prices: &Prices, heads: &Ways, tails: &Ways, known: Micros) -> Micros {
+pub(super) fn load(instance: &Instance, prices: &Prices, ends: &[End]) -> Micros {
+    if ends.is_empty() {
+        return Micros::ZERO;
+    }
+    prices.load_with(instance, ends.iter().map(|end| (end.task, end.wait.as_slice())).collect::<Vec<_>>().as_slice())
+}
+
+/// Returns the single first and last tasks, as far as there are any, with the idle times that count.
+pub(super) fn ends(instance: &Instance, heads: &Ways, tails: &Ways, known: Micros) -> Vec<End> {
     let order = instance.order();
     let alone = |task: usize, arcs: fn(&Instance, usize) -> &[Arc]| -> bool {
         (0..instance.tasks()).all(|other| other == task || !arcs(instance, other).is_empty())
@@ -35,8 +43,8 @@ pub(super) fn load(instance: &Instance, prices: &Prices, heads: &Ways, tails: &W
     let mut ends = Vec::new();
     ends.extend(first.map(|task| End::new(instance, task, instance.successors(task), heads, arrive)));
     ends.extend(last.map(|task| End::new(instance, task, instance.predecessors(task), tails, leave)));
-    if ends.is_empty() || instance.tasks() < 2 {
-        return Micros::ZERO;
+    if instance.tasks() < 2 {
+        return Vec::new();
     }
     for device in 0..instance.devices() {
         let both: Micros = ends.iter().map(|end| end.wait[device]).sum();
@@ -46,7 +54,7 @@ pub(super) fn load(instance: &Instance, prices: &Prices, heads: &Ways, tails: &W
             ends.iter_mut().for_each(|end| end.wait[device] = share(end.wait[device]));
         }
     }
-    prices.load_with(instance, ends.iter().map(|end| (end.task, end.wait.as_slice())).collect::<Vec<_>>().as_slice())
+    ends
 }
 
 impl End {

@@ -10,9 +10,9 @@
 //! Equal tasks have the same cheapest split, so it is computed once for each kind; devices that are equal to all tasks
 //! have the same price.
 
-use std::collections::BTreeMap;
-
+use super::load::{Launches, Price, launches_at};
 use crate::model::instance::Instance;
+use crate::model::plan::LaunchRule;
 use crate::model::problem::MemoryModel;
 use crate::model::units::{Bytes, Micros, MicrosPerByte};
 
@@ -114,7 +114,6 @@ struct Kinds<'a> {
 
 impl<'a> Kinds<'a> {
     fn new(instance: &'a Instance) -> Self {
-        let bits = |time: Option<Micros>| time.unwrap_or(Micros::INFINITY).0.to_bits();
         let mut classes: Vec<Vec<usize>> = Vec::new();
         let mut class_of = Vec::with_capacity(instance.devices());
         for device in 0..instance.devices() {
@@ -134,21 +133,8 @@ impl<'a> Kinds<'a> {
             classes[class].push(device);
             class_of.push(class);
         }
-        let mut kinds: BTreeMap<Vec<u64>, usize> = BTreeMap::new();
-        let mut example = Vec::new();
-        let mut kind_of = Vec::with_capacity(instance.tasks());
-        for task in 0..instance.tasks() {
-            let times = classes.iter().flat_map(|class| {
-                let sizes = instance.batch_sizes(class[0]).iter();
-                sizes.map(move |size| bits(instance.time_at(task, class[0], *size)))
-            });
-            let held = [instance.static_bytes(task, 0), instance.static_bytes(task, 1)].map(|bytes| bytes.0.to_bits());
-            let kind = *kinds.entry(times.chain(held).collect()).or_insert_with(|| {
-                example.push(task);
-                example.len() - 1
-            });
-            kind_of.push(kind);
-        }
+        let first: Vec<usize> = classes.iter().map(|class| class[0]).collect();
+        let super::kinds::Kinds { example, of: kind_of } = super::kinds::Kinds::on(instance, &first);
         Self { instance, classes, class_of, example, kind_of }
     }
 
@@ -213,8 +199,8 @@ impl<'a> Kinds<'a> {
         if bytes == Bytes::ZERO { 0.0 } else { bytes / self.instance.capacity_bytes(device).max(Bytes(1.0)) }
     }
 
-    /// Returns the cheapest launches, at most one per device, that sum to the queue; `time_counts` is the weight of
-    /// times.
+    /// Returns the cheapest launches that sum to the queue, as many on each device as the rule for launches allows;
+    /// `time_counts` is the weight of times.
     fn cheapest(&self, task: usize, worth: &[Micros], time_counts: f64) -> Cut {
         let instance = self.instance;
         let inputs = instance.inputs() as usize;
@@ -226,6 +212,16 @@ impl<'a> Kinds<'a> {
                 Some((*size as usize, mean + worth[self.class_of[device]] * share, share))
             })
         };
+        if instance.launches() == LaunchRule::Many {
+            let memory = self.class_of.iter().map(|class| worth[*class]).collect();
+            let price = Price { time: vec![0.0; instance.devices()], memory };
+            let Launches { cost, chosen, .. } = launches_at(instance, task, &price, time_counts, None);
+            // Sizes that do not sum to the queue are rejected elsewhere.
+            let cost = if cost.is_finite() { cost } else { Micros::ZERO };
+            let mut cut = Cut { cost, taken: vec![0.0; self.classes.len()] };
+            chosen.iter().for_each(|launch| cut.taken[self.class_of[launch.device]] += launch.memory);
+            return cut;
+        }
         let mut cut = Cut { cost: Micros::ZERO, taken: vec![0.0; self.classes.len()] };
         if self.steps_a_task() > MOST_STEPS_A_TASK {
             let all = instance.allowed(task).iter().flat_map(|device| launches(*device).map(move |way| (*device, way)));

@@ -23,20 +23,40 @@ pub(super) struct Ways {
 impl Ways {
     /// Computes the least time from the start of the plan to a launch of each task on each device.
     pub(super) fn heads(instance: &Instance, prices: Option<&Prices>) -> Self {
+        Self::heads_with(instance, prices, None)
+    }
+
+    /// Computes the least time to a launch on each device if it is the first one on the device `idle`.
+    pub(super) fn heads_of_first(instance: &Instance, idle: usize) -> Self {
+        Self::heads_with(instance, None, Some(idle))
+    }
+
+    fn heads_with(instance: &Instance, prices: Option<&Prices>, idle: Option<usize>) -> Self {
         let link = |tensor: usize, there: usize, here: usize| instance.transfer(tensor, there, here);
-        Self::new(instance, prices, instance.order().to_vec(), |task| instance.predecessors(task), link)
+        Self::new(instance, prices, idle, instance.order().to_vec(), |task| instance.predecessors(task), link)
     }
 
     /// Computes the least time from a launch of each task on each device to the end of the plan.
     pub(super) fn tails(instance: &Instance, prices: Option<&Prices>) -> Self {
-        let order = instance.order().iter().rev().copied().collect();
-        let link = |tensor: usize, there: usize, here: usize| instance.transfer(tensor, here, there);
-        Self::new(instance, prices, order, |task| instance.successors(task), link)
+        Self::tails_with(instance, prices, None)
     }
 
+    /// Computes the least time from a launch on each device to the end if it is the last one on the device `idle`.
+    pub(super) fn tails_of_last(instance: &Instance, idle: usize) -> Self {
+        Self::tails_with(instance, None, Some(idle))
+    }
+
+    fn tails_with(instance: &Instance, prices: Option<&Prices>, idle: Option<usize>) -> Self {
+        let order = instance.order().iter().rev().copied().collect();
+        let link = |tensor: usize, there: usize, here: usize| instance.transfer(tensor, here, there);
+        Self::new(instance, prices, idle, order, |task| instance.successors(task), link)
+    }
+
+    /// Tasks before another one do not run on the device `idle`.
     fn new<'a>(
         instance: &'a Instance,
         prices: Option<&Prices>,
+        idle: Option<usize>,
         order: Vec<usize>,
         before: impl Fn(usize) -> &'a [Arc],
         transfer: impl Fn(usize, usize, usize) -> Micros,
@@ -53,7 +73,8 @@ impl Ways {
                         let end = ways.on[arc.task * devices + there] + quickest(instance, arc.task, *there);
                         end + transfer(arc.tensor, *there, device)
                     };
-                    instance.allowed(arc.task).iter().map(from).fold(Micros::INFINITY, Micros::min)
+                    let busy = instance.allowed(arc.task).iter().filter(|there| Some(**there) != idle);
+                    busy.map(from).fold(Micros::INFINITY, Micros::min)
                 };
                 let head = before(task).iter().map(arrival).fold(delay, Micros::max);
                 ways.on[task * devices + device] = head;

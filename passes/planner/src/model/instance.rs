@@ -4,7 +4,7 @@ mod launches;
 mod memory;
 
 use crate::model::error::Error;
-use crate::model::plan::Objective;
+use crate::model::plan::{LaunchRule, Objective};
 use crate::model::problem::{Domains, MemoryModel, Problem};
 use crate::model::units::{Bytes, BytesPerMicro, Micros};
 
@@ -36,6 +36,7 @@ pub struct Instance {
     tasks: usize,
     devices: usize,
     inputs: u32,
+    launches: LaunchRule,
     /// All batch sizes of all devices, ascending.
     sizes: Vec<u32>,
     /// Batch sizes of each device, ascending.
@@ -67,17 +68,24 @@ impl Instance {
     /// Checks the problem and builds its dense form; fails if the objective has no plan.
     ///
     /// Objective latency has one input in a batch of one, whatever the problem queues; batch has all queued inputs.
+    /// A queue has at most one launch of each task on a device.
     pub fn new(problem: &Problem, objective: Objective) -> Result<Self, Error> {
+        Self::under(problem, objective, LaunchRule::One)
+    }
+
+    /// Builds the dense form under a rule for launches; bounds depend on it. One input has one launch anyway.
+    pub fn under(problem: &Problem, objective: Objective, launches: LaunchRule) -> Result<Self, Error> {
         if objective == Objective::Pipeline {
             return Err(Error::Unsupported(
                 "objective pipeline has no schedule: there is no instance of it".to_owned(),
             ));
         }
         problem.check_form()?;
-        problem.check_for(objective)?;
+        problem.check_under(objective, launches)?;
         let domains = Domains::new(problem, objective);
         let order = problem.topological_order().map_err(|finding| Error::Problem(vec![finding]))?;
-        Ok(Self::build(problem, objective, &domains, order))
+        let instance = Self::build(problem, objective, &domains, order);
+        Ok(Self { launches: if instance.inputs == 1 { LaunchRule::One } else { launches }, ..instance })
     }
 
     fn build(problem: &Problem, objective: Objective, domains: &Domains, order: Vec<usize>) -> Self {
@@ -130,6 +138,7 @@ impl Instance {
             tasks,
             devices,
             inputs,
+            launches: LaunchRule::One,
             sizes,
             batch_sizes,
             times_us,
@@ -166,6 +175,11 @@ impl Instance {
     /// Returns the number of inputs: one for latency.
     pub fn inputs(&self) -> u32 {
         self.inputs
+    }
+
+    /// Returns the number of launches of a task that each device may run.
+    pub fn launches(&self) -> LaunchRule {
+        self.launches
     }
 
     /// Returns the time of one input, if the device may run the task: see [`Instance::allowed`].
@@ -222,6 +236,16 @@ impl Instance {
             return Micros::INFINITY;
         }
         f64::from(count) * self.tensors[tensor].bytes / bandwidth + self.link_latency_us[pair]
+    }
+
+    /// Returns the bandwidth of a link: zero without one, `None` if it is not limited.
+    pub(crate) fn bandwidth(&self, from: usize, to: usize) -> Option<BytesPerMicro> {
+        Some(self.bandwidth[from * self.devices + to]).filter(|bandwidth| *bandwidth != BytesPerMicro::INFINITY)
+    }
+
+    /// Returns the latency of a link.
+    pub(crate) fn link_latency(&self, from: usize, to: usize) -> Micros {
+        self.link_latency_us[from * self.devices + to]
     }
 
     /// Returns true if there is a link from one device to the other; always true for the same device.

@@ -44,6 +44,11 @@ impl Observer {
         self.only(|event| matches!(event, SolverEvent::Bound(..)))
     }
 
+    /// Returns an observer that only reports plans.
+    pub(crate) fn of_plans(&self) -> Self {
+        self.only(|event| matches!(event, SolverEvent::Plan(..)))
+    }
+
     /// Returns an observer that reports everything but bounds.
     pub(crate) fn without_bounds(&self) -> Self {
         self.only(|event| !matches!(event, SolverEvent::Bound(..)))

@@ -6,7 +6,7 @@ mod symmetry;
 use std::time::Instant;
 
 use super::observer::Observer;
-use super::plan::{Limit, gap};
+use super::plan::{LaunchRule, Limit, gap};
 use super::problem::Contention;
 use super::units::Micros;
 
@@ -26,6 +26,8 @@ pub struct Options {
     pub limit: Option<Limit>,
     /// Number of queued inputs, instead of the problem's.
     pub inputs: Option<u32>,
+    /// Number of launches of a task on each device, for a queue.
+    pub launches: LaunchRule,
     /// Contention of transfers on one bus, instead of the problem's.
     pub contention: Option<Contention>,
     /// Maximum number of stages of a pipeline, instead of the problem's.
@@ -52,6 +54,7 @@ impl Default for Options {
             seed: 1,
             limit: None,
             inputs: None,
+            launches: LaunchRule::default(),
             contention: None,
             stages: None,
             pipeline_cost: None,

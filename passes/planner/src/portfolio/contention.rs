@@ -69,7 +69,7 @@ fn solve_relaxed(
     };
     // Lower bounds of the relaxation remain valid; its makespans do not.
     let first = Options { limit, observer: options.observer.of_bounds(), ..options.clone() };
-    let solved = relaxed.check_for(objective).and_then(|()| solver(&relaxed, objective, &first));
+    let solved = relaxed.check_under(objective, options.launches).and_then(|()| solver(&relaxed, objective, &first));
     solved.map_err(|error| infeasible::explain(&relaxed, objective, &first, error))
 }
 
@@ -80,7 +80,7 @@ fn retimed(
     effort: Effort,
     options: &Options,
 ) -> Result<TimedSolution, Error> {
-    let bound = best_bound(problem, objective, relaxed.bound)?;
+    let bound = best_bound(problem, objective, options.launches, relaxed.bound)?;
     let search = (effort == Effort::Limited).then_some(bound.value);
     let timed = time(problem, &relaxed.schedule, search, options)?;
     Ok(TimedSolution { timed, bound })
@@ -108,7 +108,7 @@ pub fn timed_anew(problem: &Problem, plan: &Plan) -> Result<Plan, Error> {
         ));
     }
     let timed = time(problem, &plan.schedule, None, &Options::default())?;
-    let bound = best_bound(problem, objective, None)?;
+    let bound = best_bound(problem, objective, plan.launches, None)?;
     let mut anew = Plan::new(problem, &plan.algorithm, timed.schedule, bound);
     (anew.seed, anew.limit) = (plan.seed, plan.limit);
     (anew.transfers, anew.copies) = (timed.transfers, timed.copies);

@@ -13,11 +13,13 @@ mod memory;
 mod model;
 mod simulate;
 
+use std::collections::BTreeSet;
+
 use crate::bounds;
 use crate::model::error::Error;
 use crate::model::instance::Instance;
 use crate::model::options::Options;
-use crate::model::plan::{Batch, Bound, Objective, ParameterCopy, Schedule, Transfer, closes};
+use crate::model::plan::{Batch, Bound, LaunchRule, Objective, ParameterCopy, Schedule, Transfer, closes};
 use crate::model::problem::{Contention, MemoryModel, Problem};
 use crate::model::units::Micros;
 use crate::solvers::chains::Allowance;
@@ -31,6 +33,7 @@ use bound::cold_bound;
 pub(crate) use choice::{Choice, Job, jobs};
 use greedy::earliest_finish;
 pub(crate) use greedy::extend_earliest_finish;
+use model::Launch;
 pub(crate) use model::{Model, Route};
 pub(crate) use simulate::Simulator;
 
@@ -56,21 +59,26 @@ pub(crate) struct TimedSolution {
 }
 
 /// Returns the best bound: of those of this problem and `found`, which a solver proved for the relaxed problem.
-pub(crate) fn best_bound(problem: &Problem, objective: Objective, found: Option<Bound>) -> Result<Bound, Error> {
+pub(crate) fn best_bound(
+    problem: &Problem,
+    objective: Objective,
+    launches: LaunchRule,
+    found: Option<Bound>,
+) -> Result<Bound, Error> {
     // Transfers that start later shorten live ranges: a plan that does not fit in the relaxation may fit here.
     let by_lives = problem.memory_model == MemoryModel::Liveness
         && found.is_some()
-        && Instance::new(&problem.relaxed(), objective)?.memory_binds();
+        && Instance::under(&problem.relaxed(), objective, launches)?.memory_binds();
     let found = found.filter(|_| !reads_directly(problem) && !by_lives);
-    Ok(all_bounds(problem, objective)?.into_iter().chain(found).fold(Bound::none(), Bound::or))
+    Ok(all_bounds(problem, objective, launches)?.into_iter().chain(found).fold(Bound::none(), Bound::or))
 }
 
 /// Returns all bounds. Those of warm starts without contention hold, as contention only adds constraints and nothing is
 /// faster in a cold start. But direct reads keep parameters on the host, so more may fit than in a warm start: then the
 /// relaxation drops memory.
-pub(crate) fn all_bounds(problem: &Problem, objective: Objective) -> Result<Vec<Bound>, Error> {
+pub(crate) fn all_bounds(problem: &Problem, objective: Objective, launches: LaunchRule) -> Result<Vec<Bound>, Error> {
     let free = if reads_directly(problem) { problem.relaxed_without_memory() } else { problem.relaxed() };
-    let mut all = bounds::all(&Instance::new(&free, objective)?);
+    let mut all = bounds::all(&Instance::under(&free, objective, launches)?);
     if problem.cold.is_some() {
         let instance = Instance::new(&problem.relaxed_without_memory(), objective)?;
         all.extend(cold_bound(&Model::new(problem, objective, &instance, &each_once(&instance)))?);
@@ -109,7 +117,8 @@ fn time_and(
     improve: impl FnOnce(&mut ChoiceIncumbent<'_>),
 ) -> Result<Timed, Error> {
     let objective = start.objective();
-    let instance = Instance::new(&problem.relaxed_without_memory(), objective)?;
+    // The rule makes no difference to the times of given launches.
+    let instance = Instance::under(&problem.relaxed_without_memory(), objective, LaunchRule::Many)?;
     let batches = launches(start);
     let model = Model::new(problem, objective, &instance, &batches);
     let mut incumbent = ChoiceIncumbent::new(&model);
@@ -226,7 +235,7 @@ fn timed(model: &Model<'_>, choice: &Choice) -> Timed {
     let of = |launch: usize| (usize::from(choice.device[launch]), simulator.start[launch]);
     let makespan = simulator.value;
     let schedule = if model.is_queue() {
-        let batch = |(launch, of_launch): (usize, &model::Launch)| {
+        let batch = |(launch, of_launch): (usize, &Launch)| {
             let (device, start) = of(launch);
             Batch { node: of_launch.task, device, inputs: of_launch.inputs.clone(), start }
         };
@@ -236,17 +245,18 @@ fn timed(model: &Model<'_>, choice: &Choice) -> Timed {
         Schedule::Latency { device, start, makespan }
     };
     // Merged classes of inputs may have no input in common.
-    let needed = |moved: &&simulate::Move| {
-        let inputs = &model.launches[moved.producer].inputs;
-        let readers = model.instance.tensors()[moved.tensor].consumers.iter().flat_map(|task| &model.of_task[*task]);
-        let mut here = readers.filter(|reader| usize::from(choice.device[**reader]) == moved.to);
-        here.any(|reader| model.launches[*reader].inputs.iter().any(|input| inputs.contains(input)))
-    };
     let transfer = |moved: &simulate::Move| {
-        let simulate::Move { tensor, from, to, start, end, .. } = *moved;
-        Transfer { tensor, from, to, inputs: None, start, end }
+        let simulate::Move { tensor, from, to, start, end, producer, .. } = *moved;
+        let Launch { task, inputs, .. } = &model.launches[producer];
+        let readers = model.instance.tensors()[tensor].consumers.iter().flat_map(|task| &model.of_task[*task]);
+        let here = readers.filter(|reader| usize::from(choice.device[**reader]) == to);
+        let read: BTreeSet<u32> = here.flat_map(|reader| &model.launches[*reader].inputs).copied().collect();
+        let moved: Vec<u32> = inputs.iter().copied().filter(|input| read.contains(input)).collect();
+        // Inputs identify the launch where several compute the tensor on the same device.
+        let alike = model.of_task[*task].iter().filter(|other| usize::from(choice.device[**other]) == from).count();
+        (!moved.is_empty()).then(|| Transfer { tensor, from, to, inputs: (alike > 1).then_some(moved), start, end })
     };
-    let mut transfers: Vec<Transfer> = simulator.moves.iter().filter(needed).map(transfer).collect();
+    let mut transfers: Vec<Transfer> = simulator.moves.iter().filter_map(transfer).collect();
     if model.contention == Contention::Off {
         // Without contention, transfer times follow from the schedule and are not listed.
         transfers.clear();

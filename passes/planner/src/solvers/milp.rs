@@ -19,7 +19,7 @@ use crate::mip::{Column, Program};
 use crate::model::error::Error;
 use crate::model::instance::Instance;
 use crate::model::options::{Options, Symmetry};
-use crate::model::plan::{Batch, Limit, Objective, Schedule};
+use crate::model::plan::{Batch, LaunchRule, Limit, Objective, Schedule};
 use crate::model::problem::Problem;
 use crate::model::units::Micros;
 use crate::solvers::Solution;
@@ -61,6 +61,12 @@ pub(crate) fn milp(problem: &Problem, objective: Objective, options: &Options) -
     let clock = Instant::now();
     let instance = Instance::new(problem, objective)?;
     let start = start(problem, objective, options, instance.tasks());
+    if objective == Objective::Batch && options.launches == LaunchRule::Many {
+        // The program has one launch of a task on each device: its bound does not hold for more.
+        let options = Options { observer: options.observer.without_bounds(), ..options.clone() };
+        let Solution { schedule, .. } = solve(&instance, objective, &options, clock, start)?;
+        return Ok(Solution { schedule, bound: None });
+    }
     solve(&instance, objective, options, clock, start)
 }
 

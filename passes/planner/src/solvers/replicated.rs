@@ -4,19 +4,25 @@
 //! alone. If a host has memory for more, there are fewer and larger parts, each on several hosts that share the inputs;
 //! in the extreme, every host has the whole network and a share of the inputs. All numbers of parts are tried.
 //! Identical parts on identical hosts are planned once.
+//!
+//! With any number of launches, parts of the network need not take turns: micro-batches pass through them. Then the hosts
+//! are divided into equal sets, each of which runs the whole network for a share of the inputs. Without hosts, equal
+//! devices are divided.
 
 mod part;
 
 use std::collections::BTreeMap;
 
+use crate::bounds::device_classes;
 use crate::model::error::Error;
 use crate::model::instance::Instance;
 use crate::model::observer::Observer;
 use crate::model::options::Options;
-use crate::model::plan::{Batch, Limit, Objective, Schedule};
+use crate::model::plan::{Batch, LaunchRule, Limit, Objective, Schedule};
 use crate::model::problem::Problem;
 use crate::model::units::Micros;
 use crate::solvers::baseline;
+use crate::solvers::search::batch::greatest_common_divisor;
 use crate::solvers::timing;
 use crate::solvers::{Solution, Solver};
 
@@ -88,6 +94,45 @@ pub(crate) fn beside_others(
     best.ok().map(|best| best.schedule)
 }
 
+/// Returns the number of copies with the best plan of any number of launches, and that plan: quickly, for a longer search
+/// with that number. `None` if there is one set of devices only, or nothing fits.
+pub(crate) fn best_copies(
+    problem: &Problem,
+    instance: &Instance,
+    solve_part: &impl Fn(&Problem) -> Result<Schedule, Error>,
+) -> Option<(usize, Schedule)> {
+    let ways = Ways::new(problem, instance);
+    let several = ways.copies.iter().filter(|copies| **copies > 1);
+    let found = several.filter_map(|copies| Some((*copies, ways.way(*copies, solve_part).ok()?)));
+    found.min_by(|(_, a), (_, b)| a.value().total_cmp(&b.value()))
+}
+
+/// Plans with a number of copies.
+pub(crate) fn with_copies(
+    problem: &Problem,
+    instance: &Instance,
+    copies: usize,
+    solve_part: &impl Fn(&Problem) -> Result<Schedule, Error>,
+) -> Result<Schedule, Error> {
+    Ways::new(problem, instance).way(copies, solve_part)
+}
+
+/// Returns equal sets of devices, as many as possible: each has the same number of devices of each class.
+fn alike(instance: &Instance) -> Vec<Vec<usize>> {
+    let class_of = device_classes(instance);
+    let classes = class_of.iter().max().map_or(0, |last| last + 1);
+    let of_class = |class: usize| (0..instance.devices()).filter(|device| class_of[*device] == class).collect();
+    let members: Vec<Vec<usize>> = (0..classes).map(of_class).collect();
+    let sets = members.iter().fold(0, |common, members| greatest_common_divisor(common, members.len() as u32)) as usize;
+    let set = |set: usize| {
+        let share = |members: &Vec<usize>| members.chunks(members.len() / sets).nth(set).map(<[usize]>::to_vec);
+        let mut devices: Vec<usize> = members.iter().filter_map(share).flatten().collect();
+        devices.sort_unstable();
+        devices
+    };
+    (0..sets).map(set).collect()
+}
+
 /// Returns the best schedule, or the first error.
 fn best_of(found: impl Iterator<Item = Result<Schedule, Error>>) -> Result<Solution, Error> {
     let mut best: Option<Schedule> = None;
@@ -119,8 +164,11 @@ struct Ways<'a> {
 
 impl<'a> Ways<'a> {
     fn new(problem: &'a Problem, instance: &'a Instance) -> Self {
-        let everything = || vec![(0..instance.devices()).collect()];
-        let machines = problem.machines.clone().filter(|machines| !machines.is_empty()).unwrap_or_else(everything);
+        let by_default = || match instance.launches() {
+            LaunchRule::One => vec![(0..instance.devices()).collect()],
+            LaunchRule::Many => alike(instance),
+        };
+        let machines = problem.machines.clone().filter(|machines| !machines.is_empty()).unwrap_or_else(by_default);
         let inputs = instance.inputs() as usize;
         let divides = |copies: &usize| machines.len().is_multiple_of(*copies) && inputs.is_multiple_of(*copies);
         let copies = (1..=machines.len()).filter(divides).collect();
@@ -147,20 +195,35 @@ impl<'a> Ways<'a> {
         is_end && self.machines.len() > 1 && node.pin.is_some_and(is_free)
     }
 
-    /// Plans each part on `copies` hosts that share its inputs.
+    /// Returns the parts of the network, and for each the sets of devices that share its inputs.
+    fn parts(&self, copies: usize) -> Vec<(Vec<usize>, Vec<Vec<usize>>)> {
+        let sets = self.machines.len() / copies;
+        match self.instance.launches() {
+            LaunchRule::One => {
+                let parts = part::cut(self.instance, sets);
+                parts.into_iter().zip(self.machines.chunks(copies).map(<[Vec<usize>]>::to_vec)).collect()
+            }
+            LaunchRule::Many => {
+                vec![(self.instance.order().to_vec(), self.machines.chunks(sets).map(<[Vec<usize>]>::concat).collect())]
+            }
+        }
+    }
+
+    /// Plans each part on `copies` sets of devices that share its inputs.
     fn way(&self, copies: usize, solve: &impl Fn(&Problem) -> Result<Schedule, Error>) -> Result<Schedule, Error> {
-        let parts = part::cut(self.instance, self.machines.len() / copies);
         let share = self.instance.inputs() / copies as u32;
         let mut known: BTreeMap<String, Schedule> = BTreeMap::new();
         let mut launches: Vec<Batch> = Vec::new();
         let mut begin = Micros::ZERO;
-        let works = |tasks: &Vec<usize>| tasks.iter().copied().filter(|task| !self.is_port(*task)).collect();
-        let parts: Vec<Vec<usize>> = parts.iter().map(works).collect();
-        // There may be more hosts than tasks.
-        for (tasks, machines) in parts.iter().zip(self.machines.chunks(copies)).filter(|(tasks, _)| !tasks.is_empty()) {
+        for (mut tasks, machines) in self.parts(copies) {
+            tasks.retain(|task| !self.is_port(*task));
+            // There may be more hosts than tasks.
+            if tasks.is_empty() {
+                continue;
+            }
             let mut longest = Micros::ZERO;
             for (copy, devices) in machines.iter().enumerate() {
-                let part = part::problem(self.problem, tasks, devices, share)?;
+                let part = part::problem(self.problem, &tasks, devices, share)?;
                 let text = part.write();
                 let schedule = match known.get(&text) {
                     Some(schedule) => schedule.clone(),

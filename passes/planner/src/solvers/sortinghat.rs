@@ -54,7 +54,7 @@ pub(crate) fn solve(problem: &Problem, options: &Options, warm: Option<Solution>
     incumbent.report(options);
     incumbent.take(piece_by_piece(&model, options, since));
     incumbent.report(options);
-    let bound = best_bound(problem, Objective::Latency, warm.and_then(|warm| warm.bound))?;
+    let bound = best_bound(problem, Objective::Latency, options.launches, warm.and_then(|warm| warm.bound))?;
     incumbent.anneal(bound.value, &options.left_since(since));
     Ok(TimedSolution { timed: incumbent.timed()?, bound })
 }

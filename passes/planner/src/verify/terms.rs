@@ -39,7 +39,7 @@ impl From<&Options> for Terms {
         Self {
             objective: None,
             inputs: options.inputs,
-            launches: None,
+            launches: Some(options.launches),
             contention: options.contention,
             stages: options.stages,
             pipeline_cost: options.pipeline_cost,

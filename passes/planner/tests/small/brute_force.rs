@@ -7,6 +7,8 @@ use divi_planner::Problem;
 use divi_planner::plan::Batch;
 use divi_planner::units::{Bytes, BytesPerMicro, Micros};
 
+use super::edges::edges;
+
 /// Returns the best schedule that `accept` accepts, as launches; `None` if there is none.
 ///
 /// Each launch starts as early as the order allows, which loses nothing: a later start helps no other launch.
@@ -30,12 +32,6 @@ struct Search<'a> {
     edges: Vec<(usize, usize, Bytes)>,
     accept: &'a dyn Fn(&[Batch]) -> bool,
     best: Option<(Micros, Vec<Batch>)>,
-}
-
-fn edges(problem: &Problem) -> Vec<(usize, usize, Bytes)> {
-    let single = problem.edges.iter().flatten().map(|(i, j)| (*i, *j, problem.nodes[*i].output.unwrap_or_default()));
-    let several = problem.tensors.iter().flatten().flat_map(|t| t.to.iter().map(|to| (t.from, *to, t.bytes)));
-    single.chain(several).collect()
 }
 
 impl Search<'_> {

@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use divi_planner::plan::{self, Limit, Proof};
+use divi_planner::plan::{self, LaunchRule, Limit, Proof};
 use divi_planner::{Objective, Options};
 use serde_json::json;
 
-use super::{Pipeline, objectives};
+use super::{Pipeline, launch_rules, objectives};
 use crate::files;
 
 /// Print lower bounds on the value of every plan, in microseconds, the best last
@@ -20,6 +20,11 @@ pub(crate) struct Bound {
     /// Objective; by default batch if the problem queues several inputs, else latency
     #[arg(long, value_name = "NAME", value_parser = objectives())]
     objective: Option<Objective>,
+    /// Number of launches of a task on each device of a queue
+    ///
+    /// At most one (one, as in the DiviML paper), or any number (many).
+    #[arg(long, value_name = "NAME", default_value = LaunchRule::default().name(), value_parser = launch_rules())]
+    launches: LaunchRule,
     #[command(flatten)]
     pipeline: Pipeline,
     /// Time limit of integer programs for pipelines, in seconds
@@ -34,7 +39,15 @@ impl Bound {
     pub(super) fn run(self) -> Result<(), String> {
         let Pipeline { k: stages, allow_shared_devices: shared_devices, pipeline_cost, splits } = self.pipeline;
         let limit = Some(Limit::Seconds(self.time_limit));
-        let options = Options { limit, stages, shared_devices, pipeline_cost, splits, ..Options::default() };
+        let options = Options {
+            limit,
+            launches: self.launches,
+            stages,
+            shared_devices,
+            pipeline_cost,
+            splits,
+            ..Options::default()
+        };
         files::check(&[&self.problem], &[("-o", self.output.as_deref())])?;
         let problem = files::problem(&self.problem)?;
         let by_default = problem.default_objective();

@@ -7,13 +7,13 @@ use std::time::Instant;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use divi_planner::DEFAULT_ALGORITHM;
-use divi_planner::plan::Limit;
+use divi_planner::plan::{LaunchRule, Limit};
 use divi_planner::problem::Contention;
 use divi_planner::{Objective, Observer, Options, OrderSearch, Plan, Problem, SolverEvent, Symmetry, algorithms};
 use divi_report::Progress;
 use serde_json::json;
 
-use super::{Pipeline, contentions, objectives};
+use super::{Pipeline, contentions, launch_rules, objectives};
 use crate::files;
 
 /// Find a plan for a problem, with a proven bound
@@ -37,6 +37,11 @@ pub(crate) struct Solve {
     /// Number of queued inputs, instead of the problem's; 1 is latency
     #[arg(long, value_name = "N")]
     inputs: Option<u32>,
+    /// Number of launches of a task on each device of a queue
+    ///
+    /// At most one (one, as in the DiviML paper), or any number (many): then inputs may pass in groups.
+    #[arg(long, value_name = "NAME", default_value = LaunchRule::default().name(), value_parser = launch_rules())]
+    launches: LaunchRule,
     /// Contention of transfers on one bus, instead of the problem's
     ///
     /// Transfers are independent (off), one at a time (exclusive), or share the bandwidth (shared).
@@ -153,12 +158,13 @@ impl Solve {
 
     fn options(&self) -> Options {
         let &Pipeline { k: stages, allow_shared_devices: shared_devices, pipeline_cost, splits } = &self.pipeline;
-        let &Self { inputs, contention, order, symmetry, seed, .. } = self;
+        let &Self { inputs, launches, contention, order, symmetry, seed, .. } = self;
         let limit = self.iterations.map(Limit::Iterations).or(self.time_limit.map(Limit::Seconds));
         Options {
             seed,
             limit,
             inputs,
+            launches,
             contention,
             stages,
             pipeline_cost,

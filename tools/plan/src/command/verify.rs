@@ -7,7 +7,7 @@ use divi_planner::problem::Contention;
 use divi_planner::{Objective, Terms};
 use serde_json::json;
 
-use super::{Pipeline, contentions, objectives};
+use super::{Pipeline, contentions, launch_rules, objectives};
 use crate::files;
 
 /// Recompute the value of a plan from the two files only, and print it
@@ -34,7 +34,7 @@ pub(crate) struct Verify {
     /// Number of launches of a task on each device of a queue; by default one
     ///
     /// At most one (one, divi-plan/2), or any number (many, divi-plan/3).
-    #[arg(long, value_name = "NAME", value_parser = divi_cli::named::<LaunchRule>(LaunchRule::ALL.map(LaunchRule::name)))]
+    #[arg(long, value_name = "NAME", value_parser = launch_rules())]
     launches: Option<LaunchRule>,
     /// Contention of transfers on one bus
     ///

@@ -7,7 +7,7 @@ mod nodes;
 
 use super::{Domains, Problem};
 use crate::model::error::{Error, Finding};
-use crate::model::plan::Objective;
+use crate::model::plan::{LaunchRule, Objective};
 use crate::model::units::short_number;
 
 /// Maximum number of queued inputs: a plan lists them all.
@@ -47,23 +47,27 @@ impl Problem {
     }
 
     /// Checks that the objective may have a plan: each task has a device that is linked to its neighbors' and has enough
-    /// memory for it. The problem is well-formed.
+    /// memory for it. The problem is well-formed. A queue has at most one launch of each task on a device.
     pub fn check_for(&self, objective: Objective) -> Result<(), Error> {
+        self.check_under(objective, LaunchRule::One)
+    }
+
+    /// Checks the same under a rule for launches.
+    pub fn check_under(&self, objective: Objective, launches: LaunchRule) -> Result<(), Error> {
         // Views have machines of their own.
         if objective == Objective::Pipeline && (self.mtpp.is_some() || self.edge.is_some()) {
             return Ok(());
         }
         if self.cold.is_some() {
             // Parameters that are read in the host's memory need no memory on the device.
-            return self.relaxed().check_for(objective);
+            return self.relaxed().check_under(objective, launches);
         }
-        // A pipeline runs one input at a time.
-        let domains = Domains::new(self, if objective == Objective::Batch { objective } else { Objective::Latency });
+        let domains = Domains::new(self, objective);
         if let Some(finding) = domains.contradiction() {
             return Err(Error::Infeasible(vec![finding]));
         }
         let mut findings = Vec::new();
-        self.check_batches(objective, &domains, &mut findings);
+        self.check_batches(objective, launches, &domains, &mut findings);
         self.check_memory(objective, &domains, &mut findings);
         if findings.is_empty() { Ok(()) } else { Err(Error::Infeasible(findings)) }
     }

@@ -19,6 +19,7 @@ use crate::model::plan::{self as plans, Batch};
 use crate::solvers::chains::Allowance;
 
 pub use model::Model;
+pub(crate) use model::greatest_common_divisor;
 
 /// Improves a schedule of a queue: first segment by segment of the network, separated by single-task cuts, then as a
 /// whole; see [`rolling`]. `None` if it cannot be searched.

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::model::error::Finding;
-use crate::model::plan::Objective;
+use crate::model::plan::{LaunchRule, Objective};
 use crate::model::problem::{Domains, MemoryModel, Problem, abbreviated};
 use crate::model::units::{Bytes, human_bytes};
 
@@ -16,9 +16,15 @@ struct Cut {
 }
 
 impl Problem {
-    /// Checks batch sizes: a task launches at most once on each device, so the sizes of its launches must sum to the
+    /// Checks batch sizes: the sizes of a task's launches, at most one or any number on each device, must sum to the
     /// queue.
-    pub(super) fn check_batches(&self, objective: Objective, domains: &Domains, findings: &mut Vec<Finding>) {
+    pub(super) fn check_batches(
+        &self,
+        objective: Objective,
+        launches: LaunchRule,
+        domains: &Domains,
+        findings: &mut Vec<Finding>,
+    ) {
         if objective != Objective::Batch {
             return;
         }
@@ -32,7 +38,7 @@ impl Problem {
             };
             let sizes: Vec<Vec<usize>> = allowed.iter().map(sizes_on).collect();
             let cut = known.entry((allowed, sizes)).or_insert_with_key(|(_, sizes)| {
-                let adds_up = adds_up(sizes, inputs);
+                let adds_up = adds_up(sizes, inputs, launches);
                 Cut { adds_up, first: node, count: 0 }
             });
             cut.count += 1;
@@ -47,7 +53,8 @@ impl Problem {
                 0 => self.node_label(cut.first),
                 more => format!("{} and {more} more", self.node_label(cut.first)),
             };
-            let message = format!("{inputs} inputs cannot be cut into one batch a device: {takes} (batch_sizes)");
+            let batches = if launches == LaunchRule::One { "one batch a device" } else { "batches" };
+            let message = format!("{inputs} inputs cannot be cut into {batches}: {takes} (batch_sizes)");
             findings.push(Finding::new(tasks, message));
         }
     }
@@ -139,13 +146,18 @@ impl Problem {
     }
 }
 
-/// Returns true if at most one size of each list can be chosen so that they sum to the queue.
-fn adds_up(lists: &[Vec<usize>], inputs: usize) -> bool {
+/// Returns true if sizes can be chosen that sum to the queue: at most one of each list, or any number.
+fn adds_up(lists: &[Vec<usize>], inputs: usize, launches: LaunchRule) -> bool {
     let mut reachable = vec![false; inputs + 1];
     reachable[0] = true;
     for sizes in lists {
-        for total in (1..=inputs).rev() {
+        let mut reach = |total: usize| {
             reachable[total] |= sizes.iter().any(|size| *size <= total && reachable[total - size]);
+        };
+        match launches {
+            LaunchRule::One => (1..=inputs).rev().for_each(&mut reach),
+            // Smaller sums contain launches on the same device.
+            LaunchRule::Many => (1..=inputs).for_each(&mut reach),
         }
     }
     reachable[inputs]

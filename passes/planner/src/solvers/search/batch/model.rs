@@ -269,6 +269,6 @@ fn unit(instance: &Instance) -> Option<u32> {
     (common..=inputs).find(|unit| unit % common == 0 && inputs.is_multiple_of(*unit) && inputs / unit <= MOST_UNITS)
 }
 
-fn greatest_common_divisor(a: u32, b: u32) -> u32 {
+pub(crate) fn greatest_common_divisor(a: u32, b: u32) -> u32 {
     if b == 0 { a } else { greatest_common_divisor(b, a % b) }
 }

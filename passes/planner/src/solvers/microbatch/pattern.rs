@@ -1,0 +1,341 @@
+//! Pattern of a queue: where weights are held, and the size of micro-batches; and its schedule for all inputs.
+//!
+//! A pattern does not depend on the number of inputs, so a search over patterns may simulate a part of a long queue.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::model::Model;
+use crate::model::plan::Batch;
+use crate::model::problem::MemoryModel;
+use crate::model::units::{Bytes, Micros, Total};
+
+/// Size of micro-batches and devices of each co-location group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Pattern {
+    /// Inputs of each micro-batch.
+    pub(super) size: Vec<u32>,
+    /// Devices that hold the weights, ascending. Each micro-batch runs on one of them.
+    pub(super) holders: Vec<Vec<u16>>,
+    /// Order in which a device runs what is ready.
+    pub(super) rule: Rule,
+    /// Maximum number of inputs in flight.
+    pub(super) window: u32,
+}
+
+/// Choice of a device among micro-batches whose operands have arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rule {
+    /// The one that arrived first.
+    Arrival,
+    /// That of the first input; of the same input, the first in topological order.
+    Oldest,
+    /// The one with the longest path to the end.
+    Rank,
+}
+
+pub(super) const RULES: [Rule; 3] = [Rule::Arrival, Rule::Oldest, Rule::Rank];
+
+impl Pattern {
+    /// Returns the weights on each device.
+    pub(super) fn weights(&self, model: &Model<'_>) -> Vec<Bytes> {
+        let mut held = vec![Bytes::ZERO; model.instance.devices()];
+        for (group, holders) in self.holders.iter().enumerate() {
+            let bytes = model.weights(group) + self.static_part(model, group);
+            holders.iter().for_each(|device| held[usize::from(*device)] += bytes);
+        }
+        held
+    }
+
+    /// Returns the operands and results of all inputs that the static memory model reserves on each holder, if holders
+    /// share the inputs equally.
+    fn static_part(&self, model: &Model<'_>, group: usize) -> Bytes {
+        if model.instance.memory_model() != MemoryModel::Static {
+            return Bytes::ZERO;
+        }
+        let of = |task: &usize| model.instance.input_bytes(*task) + model.instance.output_bytes(*task);
+        let each: Bytes = model.instance.groups()[group].iter().map(of).sum();
+        each * f64::from(model.inputs) / self.holders[group].len() as f64
+    }
+
+    /// Returns true if the weights fit; values in flight are not counted.
+    pub(super) fn weights_fit(&self, model: &Model<'_>) -> bool {
+        !model.is_tight || model.instance.fits(&self.weights(model))
+    }
+}
+
+/// Simulator of patterns; it keeps its memory from one to the next.
+pub(super) struct Simulator<'a> {
+    model: &'a Model<'a>,
+    /// Number of inputs that are simulated: the first ones of the queue.
+    inputs: u32,
+    /// By task: its first micro-batch; last, their number.
+    first: Vec<usize>,
+    task_of: Vec<u32>,
+    waiting: Vec<u32>,
+    device: Vec<u16>,
+    start: Vec<Micros>,
+    end: Vec<Micros>,
+    /// By device.
+    free: Vec<Micros>,
+    backlog: Vec<Micros>,
+    pending: Vec<BinaryHeap<Reverse<(Total, u32)>>>,
+    ready: Vec<BinaryHeap<Reverse<(Total, u32)>>>,
+}
+
+/// Device of a micro-batch that is not placed.
+const NOWHERE: u16 = u16::MAX;
+
+impl<'a> Simulator<'a> {
+    pub(super) fn new(model: &'a Model<'a>, inputs: u32) -> Self {
+        let devices = model.instance.devices();
+        Self {
+            model,
+            inputs,
+            first: Vec::new(),
+            task_of: Vec::new(),
+            waiting: Vec::new(),
+            device: Vec::new(),
+            start: Vec::new(),
+            end: Vec::new(),
+            free: vec![Micros::ZERO; devices],
+            backlog: vec![Micros::ZERO; devices],
+            pending: (0..devices).map(|_| BinaryHeap::new()).collect(),
+            ready: (0..devices).map(|_| BinaryHeap::new()).collect(),
+        }
+    }
+
+    /// Returns the number of micro-batches of all tasks.
+    pub(super) fn jobs(&self) -> usize {
+        self.task_of.len()
+    }
+
+    /// Schedules all inputs, and returns the makespan; infinite if a micro-batch has no device.
+    ///
+    /// Devices start what is ready without delay. A micro-batch is assigned when its operands are computed, to the holder
+    /// on which it would end first. Starts never decrease from one step to the next, so everything that could start
+    /// earlier on a device is known when the device chooses.
+    pub(super) fn run(&mut self, pattern: &Pattern) -> Micros {
+        self.reset(pattern);
+        let tasks = self.model.instance.tasks();
+        for task in 0..tasks {
+            for job in self.first[task]..self.first[task + 1] {
+                if self.waiting[job] == 0 && !self.assign(pattern, job) {
+                    return Micros::INFINITY;
+                }
+            }
+        }
+        let mut done = 0;
+        let mut makespan = Micros::ZERO;
+        while let Some((device, start)) = self.next() {
+            while let Some(&Reverse((arrival, job))) = self.pending[device].peek()
+                && arrival.0 <= start.0
+            {
+                self.pending[device].pop();
+                let key = self.key(pattern, job as usize, arrival);
+                self.ready[device].push(Reverse((key, job)));
+            }
+            let Some(Reverse((_, job))) = self.ready[device].pop() else { return Micros::INFINITY };
+            let job = job as usize;
+            let task = self.task_of[job] as usize;
+            let (from, until) = self.range(pattern, job);
+            let time = self.model.time(task, device, until - from);
+            (self.start[job], self.end[job]) = (start, start + time);
+            self.free[device] = start + time;
+            self.backlog[device] -= time;
+            makespan = makespan.max(start + time);
+            done += 1;
+            if !self.release(pattern, task, from, until) {
+                return Micros::INFINITY;
+            }
+        }
+        if done == self.jobs() { makespan } else { Micros::INFINITY }
+    }
+
+    fn reset(&mut self, pattern: &Pattern) {
+        let instance = self.model.instance;
+        self.first.clear();
+        self.task_of.clear();
+        for task in 0..instance.tasks() {
+            self.first.push(self.task_of.len());
+            let count = self.inputs.div_ceil(pattern.size[instance.group_of(task)]) as usize;
+            self.task_of.resize(self.task_of.len() + count, task as u32);
+        }
+        let jobs = self.task_of.len();
+        self.first.push(jobs);
+        self.waiting.clear();
+        self.waiting.resize(jobs, 0);
+        self.device.clear();
+        self.device.resize(jobs, NOWHERE);
+        self.start.resize(jobs, Micros::ZERO);
+        self.end.resize(jobs, Micros::ZERO);
+        self.free.fill(Micros::ZERO);
+        self.backlog.fill(Micros::ZERO);
+        self.pending.iter_mut().chain(&mut self.ready).for_each(BinaryHeap::clear);
+        for job in 0..jobs {
+            let (from, until) = self.range(pattern, job);
+            let task = self.task_of[job] as usize;
+            let before =
+                instance.predecessors(task).iter().map(|arc| self.overlaps(pattern, arc.task, from, until).len());
+            self.waiting[job] = before.sum::<usize>() as u32;
+            if self.is_throttled(pattern, task, from) {
+                self.waiting[job] += self.sinks().count() as u32;
+            }
+        }
+    }
+
+    /// Returns the inputs of a micro-batch.
+    fn range(&self, pattern: &Pattern, job: usize) -> (u32, u32) {
+        let task = self.task_of[job] as usize;
+        let size = pattern.size[self.model.instance.group_of(task)];
+        let from = (job - self.first[task]) as u32 * size;
+        (from, (from + size).min(self.inputs))
+    }
+
+    /// Returns the micro-batches of a task that have some of the inputs.
+    fn overlaps(&self, pattern: &Pattern, task: usize, from: u32, until: u32) -> std::ops::Range<usize> {
+        let size = pattern.size[self.model.instance.group_of(task)];
+        let first = self.first[task];
+        first + (from / size) as usize..first + until.div_ceil(size) as usize
+    }
+
+    /// Returns true if a first task waits until earlier inputs have passed.
+    fn is_throttled(&self, pattern: &Pattern, task: usize, from: u32) -> bool {
+        from >= pattern.window && self.model.instance.predecessors(task).is_empty()
+    }
+
+    fn sinks(&self) -> impl Iterator<Item = usize> {
+        let instance = self.model.instance;
+        (0..instance.tasks()).filter(|task| instance.successors(*task).is_empty())
+    }
+
+    /// Returns the priority of a micro-batch among those that have arrived; smaller is first.
+    fn key(&self, pattern: &Pattern, job: usize, arrival: Total) -> Total {
+        let task = self.task_of[job] as usize;
+        match pattern.rule {
+            Rule::Arrival => arrival,
+            Rule::Oldest => {
+                let (from, _) = self.range(pattern, job);
+                Total(f64::from(from) * self.model.instance.tasks() as f64 + f64::from(self.model.position[task]))
+            }
+            Rule::Rank => Total(-self.model.tails[task].0),
+        }
+    }
+
+    /// Returns the device that starts next, and its start.
+    fn next(&self) -> Option<(usize, Micros)> {
+        let mut best: Option<(usize, Micros)> = None;
+        for device in 0..self.free.len() {
+            let start = if !self.ready[device].is_empty() {
+                self.free[device]
+            } else if let Some(Reverse((arrival, _))) = self.pending[device].peek() {
+                self.free[device].max(Micros(arrival.0))
+            } else {
+                continue;
+            };
+            if best.is_none_or(|(_, earliest)| start < earliest) {
+                best = Some((device, start));
+            }
+        }
+        best
+    }
+
+    /// Assigns a micro-batch to a device; false if it can run on none.
+    fn assign(&mut self, pattern: &Pattern, job: usize) -> bool {
+        let instance = self.model.instance;
+        let task = self.task_of[job] as usize;
+        let group = instance.group_of(task);
+        let (from, until) = self.range(pattern, job);
+        let members = &instance.groups()[group];
+        // Co-located tasks run the same inputs on the same device.
+        let index = job - self.first[task];
+        let decided = members.iter().map(|other| self.device[self.first[*other] + index]).find(|on| *on != NOWHERE);
+        let only = decided.map(|device| [device]);
+        let candidates = only.as_ref().map_or(pattern.holders[group].as_slice(), |only| only);
+        let mut best: Option<(Micros, u16, Micros)> = None;
+        for &device in candidates {
+            let on = usize::from(device);
+            let time = self.model.time(task, on, until - from);
+            if members.len() > 1 && members.iter().any(|other| self.model.time(*other, on, until - from).is_infinite())
+            {
+                continue;
+            }
+            let mut arrival = if self.is_throttled(pattern, task, from) {
+                self.sinks()
+                    .map(|sink| self.end[self.of_input(pattern, sink, from - pattern.window)])
+                    .fold(Micros::ZERO, Micros::max)
+            } else {
+                Micros::ZERO
+            };
+            for arc in instance.predecessors(task) {
+                let size = pattern.size[instance.group_of(arc.task)];
+                for other in self.overlaps(pattern, arc.task, from, until) {
+                    let begin = (other - self.first[arc.task]) as u32 * size;
+                    let count = until.min(begin + size) - from.max(begin);
+                    let hop = instance.transfer_of(arc.tensor, usize::from(self.device[other]), on, count);
+                    arrival = arrival.max(self.end[other] + hop);
+                }
+            }
+            let end = arrival.max(self.free[on] + self.backlog[on]) + time;
+            if end.is_finite() && best.is_none_or(|(earliest, ..)| end < earliest) {
+                best = Some((end, device, arrival));
+            }
+        }
+        let Some((_, device, arrival)) = best else { return false };
+        self.device[job] = device;
+        let on = usize::from(device);
+        self.backlog[on] += self.model.time(task, on, until - from);
+        self.pending[on].push(Reverse((Total(arrival.0), job as u32)));
+        true
+    }
+
+    /// Returns the micro-batch of a task that has an input.
+    fn of_input(&self, pattern: &Pattern, task: usize, input: u32) -> usize {
+        self.first[task] + (input / pattern.size[self.model.instance.group_of(task)]) as usize
+    }
+
+    /// Counts down what waits for a micro-batch, and assigns what is complete; false if something has no device.
+    fn release(&mut self, pattern: &Pattern, task: usize, from: u32, until: u32) -> bool {
+        let instance = self.model.instance;
+        for arc in instance.successors(task) {
+            for reader in self.overlaps(pattern, arc.task, from, until) {
+                self.waiting[reader] -= 1;
+                if self.waiting[reader] == 0 && !self.assign(pattern, reader) {
+                    return false;
+                }
+            }
+        }
+        if !instance.successors(task).is_empty() || pattern.window >= self.inputs {
+            return true;
+        }
+        // A sink: first tasks that wait for one of these inputs.
+        for source in (0..instance.tasks()).filter(|task| instance.predecessors(*task).is_empty()) {
+            for job in self.first[source]..self.first[source + 1] {
+                let (begin, _) = self.range(pattern, job);
+                if begin >= pattern.window && (from..until).contains(&(begin - pattern.window)) {
+                    self.waiting[job] -= 1;
+                    if self.waiting[job] == 0 && !self.assign(pattern, job) {
+                        return false;
+                    }
+                }
+            }
+        }
+        true
+    }
+
+    /// Returns the launches of the last run.
+    pub(super) fn launches(&self, pattern: &Pattern) -> Vec<Batch> {
+        let mut batches = Vec::with_capacity(self.jobs());
+        for job in 0..self.jobs() {
+            let (mut from, until) = self.range(pattern, job);
+            let (node, device) = (self.task_of[job] as usize, usize::from(self.device[job]));
+            let mut start = self.start[job];
+            for size in self.model.launches(node, device, until - from) {
+                batches.push(Batch { node, device, inputs: (from..from + size).collect(), start });
+                start += self.model.instance.time_at(node, device, size).unwrap_or(Micros::ZERO);
+                from += size;
+            }
+        }
+        batches
+    }
+}
