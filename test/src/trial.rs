@@ -24,7 +24,7 @@ const BYTES_A_BYTE: u64 = 40;
 const RESIDENT_BYTES_A_BYTE: u64 = 200;
 
 /// Time limit of an import, generous for a loaded machine.
-const LIMIT: Duration = Duration::from_secs(30);
+const LIMIT: Duration = Duration::from_secs(90);
 
 /// Permitted result of an import.
 #[derive(Clone, Debug, PartialEq, Eq)]
