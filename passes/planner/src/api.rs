@@ -129,16 +129,11 @@ fn solve_as_is(
 
 /// Converts a proof that no plan has one launch of each task on a device: with more launches there may be one.
 fn unproven(objective: Objective, algorithm: &Algorithm, options: &Options, error: Error) -> Error {
-    match error {
-        Error::Infeasible(findings) if objective == Objective::Batch && options.launches == LaunchRule::Many => {
-            let first = findings.first().map(ToString::to_string).unwrap_or_default();
-            let name = algorithm.name;
-            Error::NotFound(format!(
-                "algorithm '{name}' found no plan; with one launch of a task on each device, {first}"
-            ))
-        }
-        error => error,
+    if objective != Objective::Batch || options.launches == LaunchRule::One {
+        return error;
     }
+    let name = algorithm.name;
+    error.unproven(&format!("algorithm '{name}' found no plan; with one launch of a task on each device,"))
 }
 
 /// Returns the plan of a problem without tasks, such as a model that folds to constants: takes no time, which is optimal.

@@ -47,17 +47,10 @@ pub(super) fn load(instance: &Instance, prices: &Prices, known: Micros) -> Optio
         return None;
     }
     let capacity = (0..devices).map(|device| largest_sum(weights(device), instance.capacity_bytes(device))).collect();
-    let ends = |ways: fn(&Instance, usize) -> Ways| -> Vec<Vec<Micros>> {
-        let of = |device: usize| {
-            let ways = ways(instance, device);
-            (0..instance.tasks()).map(|task| ways.on(task, device).min(known / 2.0)).collect()
-        };
-        (0..devices).map(of).collect()
-    };
     let fill = Fill {
         instance,
         capacity,
-        ends: [ends(Ways::heads_of_first), ends(Ways::tails_of_last)],
+        ends: [Ways::heads_of_first, Ways::tails_of_last].map(|ways| End::new(instance, ways, known)),
         known,
         kinds: Kinds::new(instance),
     };
@@ -76,10 +69,38 @@ struct Fill<'a> {
     instance: &'a Instance,
     /// By device: the largest sum of weights that fits.
     capacity: Vec<Bytes>,
-    /// Idle times by device and task: before a first launch, and behind a last one.
-    ends: [Vec<Vec<Micros>>; 2],
+    /// First launches, and last ones.
+    ends: [End; 2],
     known: Micros,
     kinds: Kinds,
+}
+
+/// First or last launches of devices.
+struct End {
+    /// By device and task: idle time before or behind the launch.
+    idle: Vec<Vec<Micros>>,
+    /// Tasks with the least idle times: a device needs no more of them than there are devices, as the others leave it one.
+    nearest: Vec<usize>,
+}
+
+impl End {
+    fn new(instance: &Instance, ways: fn(&Instance, usize) -> Ways, known: Micros) -> Self {
+        let idle_on = |device: usize| -> Vec<Micros> {
+            let ways = ways(instance, device);
+            (0..instance.tasks()).map(|task| ways.on(task, device).min(known / 2.0)).collect()
+        };
+        let idle: Vec<Vec<Micros>> = (0..instance.devices()).map(idle_on).collect();
+        let nearest_of = |idle: &Vec<Micros>| {
+            let mut tasks: Vec<usize> = (0..instance.tasks()).collect();
+            tasks.sort_by(|a, b| idle[*a].total_cmp(&idle[*b]));
+            tasks.truncate(instance.devices());
+            tasks
+        };
+        let mut nearest: Vec<usize> = idle.iter().flat_map(nearest_of).collect();
+        nearest.sort_unstable();
+        nearest.dedup();
+        Self { idle, nearest }
+    }
 }
 
 impl Fill<'_> {
@@ -108,22 +129,12 @@ impl Fill<'_> {
     }
 
     /// Returns the least cost of claims: each device claims a task, for free if no other does.
-    fn least_claims(&self, end: &[Vec<Micros>], time: &[f64], fixed: &impl Fn(usize, usize) -> Micros) -> Micros {
+    fn least_claims(&self, end: &End, time: &[f64], fixed: &impl Fn(usize, usize) -> Micros) -> Micros {
         let devices = self.instance.devices();
-        // A device needs no more alternatives than there are devices: the others leave it one of those.
-        let nearest = |device: usize| {
-            let mut tasks: Vec<usize> = (0..self.instance.tasks()).collect();
-            tasks.sort_by(|a, b| end[device][*a].total_cmp(&end[device][*b]));
-            tasks.truncate(devices);
-            tasks
-        };
-        let mut tasks: Vec<usize> = (0..devices).flat_map(nearest).collect();
-        tasks.sort_unstable();
-        tasks.dedup();
         let row = |device: usize| -> Vec<f64> {
-            let idle = |task: usize| time[device] * end[device][task];
+            let idle = |task: usize| time[device] * end.idle[device][task];
             // Columns: tasks for free, then by device any task for the price of its weights, or no launch at all.
-            let free = tasks.iter().map(|task| idle(*task));
+            let free = end.nearest.iter().map(|task| idle(*task));
             let every = 0..self.instance.tasks();
             let shared = every.map(|task| idle(task) + fixed(task, device) / 2.0).fold(Micros::INFINITY, Micros::min);
             let own = shared.min(time[device] * self.known / 2.0);

@@ -141,7 +141,7 @@ fn launch_bytes(instance: &Instance, task: usize, size: u32) -> Bytes {
 }
 
 /// Returns the share of a device's memory that a launch occupies; zero without a limit.
-fn memory_share(instance: &Instance, task: usize, device: usize, size: u32) -> f64 {
+pub(super) fn memory_share(instance: &Instance, task: usize, device: usize, size: u32) -> f64 {
     let bytes = launch_bytes(instance, task, size);
     // A device without memory only runs tasks that need none.
     if bytes == Bytes::ZERO { 0.0 } else { bytes / instance.capacity_bytes(device).max(Bytes(1.0)) }

@@ -10,10 +10,11 @@
 //! Equal tasks have the same cheapest split, so it is computed once for each kind; devices that are equal to all tasks
 //! have the same price.
 
-use super::load::{Launches, Price, launches_at};
+use super::kinds::Kinds;
+use super::load::{Launches, Price, launches_at, memory_share};
+use super::ways::longest_path;
 use crate::model::instance::Instance;
 use crate::model::plan::LaunchRule;
-use crate::model::problem::MemoryModel;
 use crate::model::units::{Bytes, Micros, MicrosPerByte};
 
 /// Maximum number of subgradient steps, and of steps of the dynamic program in all of them.
@@ -42,23 +43,23 @@ pub(crate) fn byte_prices(instance: &Instance) -> Vec<MicrosPerByte> {
 
 /// Returns the class of each device: devices of a class are equal to all tasks.
 pub(crate) fn device_classes(instance: &Instance) -> Vec<usize> {
-    Kinds::new(instance).class_of
+    Classes::new(instance).class_of
 }
 
 impl Mean {
     pub(super) fn new(instance: &Instance) -> Self {
-        let kinds = Kinds::new(instance);
-        let free = vec![Micros::ZERO; kinds.classes.len()];
-        let mut best = Self { bound: kinds.priced(&free).bound, worth: vec![Micros::ZERO; instance.devices()] };
+        let classes = Classes::new(instance);
+        let free = vec![Micros::ZERO; classes.classes.len()];
+        let mut best = Self { bound: classes.priced(&free).bound, worth: vec![Micros::ZERO; instance.devices()] };
         if !instance.memory_binds() {
             return best;
         }
-        let rounds = (MOST_STEPS / kinds.steps().max(1)).clamp(1, ROUNDS);
+        let rounds = (MOST_STEPS / classes.steps().max(1)).clamp(1, ROUNDS);
         let mut worth = free;
-        let (first, mut rounds_left) = (best.bound / kinds.classes.len() as f64, STALLED_ROUNDS);
+        let (first, mut rounds_left) = (best.bound / classes.classes.len() as f64, STALLED_ROUNDS);
         let mut step = first;
         // The excess demand of the last splits is the subgradient: prices of scarce memory rise.
-        let mut priced = kinds.priced(&worth);
+        let mut priced = classes.priced(&worth);
         for _ in 0..rounds {
             // Prices are nonnegative: the price of unused memory stays zero.
             let slope =
@@ -71,10 +72,10 @@ impl Mean {
             for (worth, slope) in worth.iter_mut().zip(&slopes) {
                 *worth = (*worth + step * *slope / length).max(Micros::ZERO);
             }
-            priced = kinds.priced(&worth);
+            priced = classes.priced(&worth);
             if priced.bound > best.bound {
                 best.bound = priced.bound;
-                best.worth = (0..instance.devices()).map(|device| worth[kinds.class_of[device]]).collect();
+                best.worth = (0..instance.devices()).map(|device| worth[classes.class_of[device]]).collect();
                 rounds_left = STALLED_ROUNDS;
             } else if rounds_left == 0 {
                 (step, rounds_left) = (step / 2.0, STALLED_ROUNDS);
@@ -101,18 +102,15 @@ struct Cut {
 }
 
 /// Classes of equal devices and kinds of equal tasks.
-struct Kinds<'a> {
+struct Classes<'a> {
     instance: &'a Instance,
     /// Devices of each class.
     classes: Vec<Vec<usize>>,
     class_of: Vec<usize>,
-    /// One task of each kind.
-    example: Vec<usize>,
-    /// Kind of each task.
-    kind_of: Vec<usize>,
+    kinds: Kinds,
 }
 
-impl<'a> Kinds<'a> {
+impl<'a> Classes<'a> {
     fn new(instance: &'a Instance) -> Self {
         let mut classes: Vec<Vec<usize>> = Vec::new();
         let mut class_of = Vec::with_capacity(instance.devices());
@@ -134,13 +132,13 @@ impl<'a> Kinds<'a> {
             class_of.push(class);
         }
         let first: Vec<usize> = classes.iter().map(|class| class[0]).collect();
-        let super::kinds::Kinds { example, of: kind_of } = super::kinds::Kinds::on(instance, &first);
-        Self { instance, classes, class_of, example, kind_of }
+        let kinds = Kinds::on(instance, &first);
+        Self { instance, classes, class_of, kinds }
     }
 
     /// Returns the number of steps of one evaluation of the bound.
     fn steps(&self) -> usize {
-        self.example.len() * 2 * self.steps_a_task().min(MOST_STEPS_A_TASK)
+        self.kinds.example.len() * 2 * self.steps_a_task().min(MOST_STEPS_A_TASK)
     }
 
     fn steps_a_task(&self) -> usize {
@@ -152,51 +150,23 @@ impl<'a> Kinds<'a> {
     /// Returns the bound for prices of each class's memory per device: the most expensive path through the graph, and the
     /// memory of all tasks beside it.
     fn priced(&self, worth: &[Micros]) -> Priced {
-        let on_way: Vec<Cut> = self.example.iter().map(|task| self.cheapest(*task, worth, 1.0)).collect();
-        let beside: Vec<Cut> = self.example.iter().map(|task| self.cheapest(*task, worth, 0.0)).collect();
+        let on_way: Vec<Cut> = self.kinds.example.iter().map(|task| self.cheapest(*task, worth, 1.0)).collect();
+        let beside: Vec<Cut> = self.kinds.example.iter().map(|task| self.cheapest(*task, worth, 0.0)).collect();
         let instance = self.instance;
-        let more = |task: usize| on_way[self.kind_of[task]].cost - beside[self.kind_of[task]].cost;
-        let mut longest = vec![Micros::ZERO; instance.tasks()];
-        let mut from: Vec<Option<usize>> = vec![None; instance.tasks()];
-        let mut last: Option<usize> = None;
-        for &task in instance.order() {
-            for arc in instance.predecessors(task) {
-                if longest[arc.task] > longest[task] {
-                    (longest[task], from[task]) = (longest[arc.task], Some(arc.task));
-                }
-            }
-            longest[task] += more(task);
-            if last.is_none_or(|last| longest[task] > longest[last]) {
-                last = Some(task);
-            }
-        }
-        let mut is_on_way = vec![false; instance.tasks()];
-        let mut next = last;
-        while let Some(task) = next {
-            is_on_way[task] = true;
-            next = from[task];
-        }
+        let more = |task: usize| on_way[self.kinds.of[task]].cost - beside[self.kinds.of[task]].cost;
+        let times: Vec<Micros> = (0..instance.tasks()).map(more).collect();
+        let (_, is_on_way) = longest_path(instance, &times);
         let mut excess: Vec<f64> = self.classes.iter().map(|class| -(class.len() as f64)).collect();
         let given_back: Micros =
             worth.iter().zip(&self.classes).map(|(worth, class)| *worth * class.len() as f64).sum();
         let mut bound = -given_back;
         for (task, on) in is_on_way.into_iter().enumerate() {
-            let cut = &(if on { &on_way } else { &beside })[self.kind_of[task]];
+            let cut = &(if on { &on_way } else { &beside })[self.kinds.of[task]];
             bound += cut.cost;
             excess.iter_mut().zip(&cut.taken).for_each(|(excess, taken)| *excess += taken);
         }
         excess.iter_mut().zip(&self.classes).for_each(|(excess, class)| *excess /= class.len() as f64);
         Priced { bound, excess }
-    }
-
-    /// Returns the share of a device's memory that a launch is sure to occupy; zero without a limit.
-    fn share(&self, task: usize, device: usize, size: u32) -> f64 {
-        let bytes: Bytes = match self.instance.memory_model() {
-            MemoryModel::Static => self.instance.static_bytes(task, size),
-            MemoryModel::Liveness => self.instance.weight_bytes(task),
-        };
-        // A device without memory only runs tasks that need none.
-        if bytes == Bytes::ZERO { 0.0 } else { bytes / self.instance.capacity_bytes(device).max(Bytes(1.0)) }
     }
 
     /// Returns the cheapest launches that sum to the queue, as many on each device as the rule for launches allows;
@@ -207,7 +177,7 @@ impl<'a> Kinds<'a> {
         let launches = |device: usize| {
             instance.batch_sizes(device).iter().filter_map(move |size| {
                 let time = instance.time_at(task, device, *size)?;
-                let share = self.share(task, device, *size);
+                let share = memory_share(instance, task, device, *size);
                 let mean = time_counts * time * f64::from(*size) / inputs as f64;
                 Some((*size as usize, mean + worth[self.class_of[device]] * share, share))
             })

@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use super::ends::End;
 use super::kinds::Kinds;
 use super::load::{Launches, Price, Prices, launches_at};
+use super::ways::longest_path;
 use crate::model::instance::Instance;
 use crate::model::units::Micros;
 
@@ -69,7 +70,9 @@ impl Search<'_> {
             time: start.time.iter().map(|price| price * (1.0 - weight)).collect(),
             memory: start.memory.iter().map(|price| *price * (1.0 - weight)).collect(),
         };
-        let mut flow = self.longest(&vec![Micros(1.0); self.instance.tasks()]).1;
+        let share = |is_on_path: bool| f64::from(u8::from(is_on_path));
+        let (_, path) = longest_path(self.instance, &vec![Micros(1.0); self.instance.tasks()]);
+        let mut flow: Vec<f64> = path.into_iter().map(share).collect();
         let mut weight = weight;
         let mut best = Micros::ZERO;
         for round in 0..rounds {
@@ -77,7 +80,7 @@ impl Search<'_> {
             best = best.max(found.bound);
             let unit = best.max(self.known);
             let step = FIRST_STEP / (1.0 + round as f64 / 10.0);
-            let (length, path) = self.longest(&found.mean);
+            let (length, path) = longest_path(self.instance, &found.mean);
             for (price, busy) in price.time.iter_mut().zip(&found.busy) {
                 *price *= (step * (*busy / unit - 1.0)).clamp(-1.0, 1.0).exp();
             }
@@ -88,8 +91,8 @@ impl Search<'_> {
             let total = price.time.iter().sum::<f64>() + weight;
             price.time.iter_mut().for_each(|price| *price /= total);
             weight /= total;
-            let share = 1.0 / (2.0 + round as f64 / 4.0);
-            flow.iter_mut().zip(path).for_each(|(flow, path)| *flow += share * (path - *flow));
+            let part = 1.0 / (2.0 + round as f64 / 4.0);
+            flow.iter_mut().zip(path).for_each(|(flow, path)| *flow += part * (share(path) - *flow));
         }
         best
     }
@@ -132,32 +135,5 @@ impl Search<'_> {
             }
         }
         found
-    }
-
-    /// Returns the length of the longest path, and which tasks are on it.
-    fn longest(&self, time: &[Micros]) -> (Micros, Vec<f64>) {
-        let instance = self.instance;
-        let mut length = vec![Micros::ZERO; instance.tasks()];
-        let mut from: Vec<Option<usize>> = vec![None; instance.tasks()];
-        let mut last = None;
-        for &task in instance.order() {
-            for arc in instance.predecessors(task) {
-                if from[task].is_none() || length[arc.task] > length[task] {
-                    (length[task], from[task]) = (length[arc.task], Some(arc.task));
-                }
-            }
-            length[task] += time[task];
-            if last.is_none_or(|last: usize| length[task] > length[last]) {
-                last = Some(task);
-            }
-        }
-        let mut path = vec![0.0; instance.tasks()];
-        let end = last.map_or(Micros::ZERO, |last| length[last]);
-        let mut next = last;
-        while let Some(task) = next {
-            path[task] = 1.0;
-            next = from[task];
-        }
-        (end, path)
     }
 }

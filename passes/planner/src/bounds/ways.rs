@@ -143,3 +143,29 @@ impl<'a> Ancestors<'a> {
         delay
     }
 }
+
+/// Returns the length of the longest path for given times of tasks, and which tasks are on it. Tasks before the first
+/// positive time need not be.
+pub(super) fn longest_path(instance: &Instance, time: &[Micros]) -> (Micros, Vec<bool>) {
+    let mut length = vec![Micros::ZERO; instance.tasks()];
+    let mut from: Vec<Option<usize>> = vec![None; instance.tasks()];
+    let mut last: Option<usize> = None;
+    for &task in instance.order() {
+        for arc in instance.predecessors(task) {
+            if length[arc.task] > length[task] {
+                (length[task], from[task]) = (length[arc.task], Some(arc.task));
+            }
+        }
+        length[task] += time[task];
+        if last.is_none_or(|last| length[task] > length[last]) {
+            last = Some(task);
+        }
+    }
+    let mut is_on_path = vec![false; instance.tasks()];
+    let mut next = last;
+    while let Some(task) = next {
+        is_on_path[task] = true;
+        next = from[task];
+    }
+    (last.map_or(Micros::ZERO, |last| length[last]), is_on_path)
+}

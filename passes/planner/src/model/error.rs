@@ -53,6 +53,20 @@ impl fmt::Display for Finding {
     }
 }
 
+impl Error {
+    /// Converts a proof of infeasibility under conditions that the caller has added: without them there may be a plan.
+    /// `what` precedes the first finding.
+    pub(crate) fn unproven(self, what: &str) -> Self {
+        match self {
+            Self::Infeasible(findings) => {
+                let first = findings.first().map(ToString::to_string).unwrap_or_default();
+                Self::NotFound(format!("{what} {first}"))
+            }
+            error => error,
+        }
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -84,11 +84,16 @@ impl Instance {
         problem.check_under(objective, launches)?;
         let domains = Domains::new(problem, objective);
         let order = problem.topological_order().map_err(|finding| Error::Problem(vec![finding]))?;
-        let instance = Self::build(problem, objective, &domains, order);
-        Ok(Self { launches: if instance.inputs == 1 { LaunchRule::One } else { launches }, ..instance })
+        Ok(Self::build(problem, objective, launches, &domains, order))
     }
 
-    fn build(problem: &Problem, objective: Objective, domains: &Domains, order: Vec<usize>) -> Self {
+    fn build(
+        problem: &Problem,
+        objective: Objective,
+        launches: LaunchRule,
+        domains: &Domains,
+        order: Vec<usize>,
+    ) -> Self {
         let (tasks, devices) = (problem.nodes.len(), problem.devices.len());
         let inputs = if objective == Objective::Batch { problem.inputs } else { 1 };
         let batch_sizes = batch_sizes(problem, objective);
@@ -138,7 +143,7 @@ impl Instance {
             tasks,
             devices,
             inputs,
-            launches: LaunchRule::One,
+            launches: if inputs == 1 { LaunchRule::One } else { launches },
             sizes,
             batch_sizes,
             times_us,

@@ -88,7 +88,8 @@ pub(crate) fn solve(instance: &Instance, others: &[Vec<Batch>], bound: Micros, o
             break;
         }
         let parts = chosen.len() - done;
-        let inputs = simulated_inputs(&model, pattern);
+        let smallest = pattern.size.iter().copied().min().unwrap_or(1);
+        let inputs = simulated_inputs(&model, MOST_JOBS, (smallest, smallest));
         let jobs = instance.tasks() * inputs.div_ceil(pattern.size[0]) as usize;
         let options = options.share_since(started, PATTERN_SHARE / parts as f64);
         let trials = (EFFORT / jobs.max(1) as u64).min(MOST_TRIALS);
@@ -108,25 +109,18 @@ pub(crate) fn solve(instance: &Instance, others: &[Vec<Batch>], bound: Micros, o
     best.flow
 }
 
-/// Returns the number of inputs that the search over patterns simulates.
-fn simulated_inputs(model: &Model<'_>, pattern: &Pattern) -> u32 {
-    let smallest = pattern.size.iter().copied().min().unwrap_or(1);
-    let most = (MOST_JOBS / model.instance.tasks().max(1)).max(1) as u32 * smallest;
-    let several = 2 * model.instance.devices() as u32 * smallest;
-    model.inputs.min(most.max(several))
-}
-
-/// Returns the number of inputs for which patterns are compared.
-fn compared_inputs(model: &Model<'_>) -> u32 {
-    let (smallest, largest) = (model.sizes[0], model.sizes[model.sizes.len() - 1]);
-    let most = (MOST_COMPARED_JOBS / model.instance.tasks().max(1)) as u32 * smallest;
+/// Returns the number of first inputs that are simulated, in micro-batches of sizes in a range: about `most_jobs`
+/// micro-batches of the smallest size, but several of the largest size on each device.
+fn simulated_inputs(model: &Model<'_>, most_jobs: usize, (smallest, largest): (u32, u32)) -> u32 {
+    let most = (most_jobs / model.instance.tasks().max(1)) as u32 * smallest;
     model.inputs.min(most.max(2 * model.instance.devices() as u32 * largest))
 }
 
 /// Returns patterns by their makespans, the best first.
 fn candidates(model: &Model<'_>, others: &[Vec<Batch>]) -> Vec<(Micros, Pattern)> {
     let mut found: Vec<(Micros, Pattern)> = Vec::new();
-    let mut simulator = Simulator::new(model, compared_inputs(model));
+    let sizes = (model.sizes[0], model.sizes[model.sizes.len() - 1]);
+    let mut simulator = Simulator::new(model, simulated_inputs(model, MOST_COMPARED_JOBS, sizes));
     for &size in &model.sizes {
         let of_others = others.iter().map(|launches| starts::of_launches(model, size, launches));
         for pattern in starts::patterns(model, size).into_iter().chain(of_others) {

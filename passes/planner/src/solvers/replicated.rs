@@ -177,13 +177,7 @@ impl<'a> Ways<'a> {
 
     /// Converts a proof of infeasibility on one host: several hosts may still suffice.
     fn not_proven(&self, error: Error) -> Error {
-        match error {
-            Error::Infeasible(findings) if self.machines.len() > 1 => {
-                let first = findings.first().map(ToString::to_string).unwrap_or_default();
-                Error::NotFound(format!("a node has no room for its part of the network: {first}"))
-            }
-            error => error,
-        }
+        if self.machines.len() > 1 { error.unproven("a node has no room for its part of the network:") } else { error }
     }
 
     /// Returns true if a task is a port, where inputs come from or outputs go: pinned, a source or sink, and of zero

@@ -25,9 +25,8 @@ pub(crate) fn launches(schedule: &Schedule) -> Vec<Batch> {
     }
 }
 
-/// Starts every launch as early as possible with the order of each device unchanged, and returns the makespan. `None`
-/// if an input is missing or a batch size is not supported.
-pub(crate) fn retime(instance: &Instance, launches: &mut [Batch]) -> Option<Micros> {
+/// Returns the launch of each task and input; `None` if one is missing.
+pub(crate) fn launch_of(instance: &Instance, launches: &[Batch]) -> Option<Vec<usize>> {
     let inputs = instance.inputs() as usize;
     let mut launch_of = vec![None; instance.tasks() * inputs];
     for (index, launch) in launches.iter().enumerate() {
@@ -35,7 +34,14 @@ pub(crate) fn retime(instance: &Instance, launches: &mut [Batch]) -> Option<Micr
             launch_of[launch.node * inputs + *input as usize] = Some(index);
         }
     }
-    let launch_of = launch_of.into_iter().collect::<Option<Vec<usize>>>()?;
+    launch_of.into_iter().collect()
+}
+
+/// Starts every launch as early as possible with the order of each device unchanged, and returns the makespan. `None`
+/// if an input is missing or a batch size is not supported.
+pub(crate) fn retime(instance: &Instance, launches: &mut [Batch]) -> Option<Micros> {
+    let inputs = instance.inputs() as usize;
+    let launch_of = launch_of(instance, launches)?;
     // Readers of each launch, with the transfer time.
     let mut readers: Vec<Vec<(usize, Micros)>> = vec![Vec::new(); launches.len()];
     let mut waiting = vec![0; launches.len()];

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 
 use divi_planner::Problem;
 use divi_planner::plan::Batch;
-use divi_planner::units::{Bytes, BytesPerMicro, Micros};
+use divi_planner::units::{Bytes, Micros};
 
-use super::edges::edges;
+use super::edges::{edges, moving};
 
 /// Returns the best schedule that `accept` accepts, as launches; `None` if there is none.
 ///
@@ -125,19 +125,10 @@ impl Search<'_> {
                     continue;
                 }
                 let (_, start) = done.iter().find(|(launch, _)| *launch == index)?;
-                let moving = self.moving(producer.device, to.device, shared as f64 * *bytes)?;
+                let moving = moving(self.problem, producer.device, to.device, shared as f64 * *bytes)?;
                 ready = ready.max(*start + producer.duration + moving);
             }
         }
         Some(ready)
-    }
-
-    fn moving(&self, from: usize, to: usize, bytes: Bytes) -> Option<Micros> {
-        if from == to {
-            return Some(Micros::ZERO);
-        }
-        let bandwidth = self.problem.bandwidth[from][to].unwrap_or(BytesPerMicro::INFINITY);
-        let latency = self.problem.link_latency.as_ref().and_then(|latency| latency[from][to]).unwrap_or_default();
-        (bandwidth > BytesPerMicro::ZERO).then(|| bytes / bandwidth + latency)
     }
 }

@@ -3,9 +3,9 @@
 
 use divi_planner::Problem;
 use divi_planner::plan::Batch;
-use divi_planner::units::{Bytes, BytesPerMicro, Micros};
+use divi_planner::units::{Bytes, Micros};
 
-use super::edges::edges;
+use super::edges::{edges, moving};
 
 /// Returns the best schedule that `accept` accepts: `Ok(None)` if there is none, an error if there are too many steps.
 ///
@@ -158,7 +158,8 @@ impl Search<'_> {
             for (index, producer) in self.done.iter().enumerate().filter(|(_, done)| done.batch.node == from) {
                 let common = inputs.iter().filter(|input| self.of(from, **input) == Some(index)).count();
                 if common > 0 {
-                    let Some(moving) = self.moving(producer.batch.device, device, common as f64 * bytes) else {
+                    let Some(moving) = moving(self.problem, producer.batch.device, device, common as f64 * bytes)
+                    else {
                         return;
                     };
                     start = start.max(producer.end + moving);
@@ -193,14 +194,5 @@ impl Search<'_> {
         for input in &inputs {
             self.launch_of[node * problem.inputs as usize + *input as usize] = None;
         }
-    }
-
-    fn moving(&self, from: usize, to: usize, bytes: Bytes) -> Option<Micros> {
-        if from == to {
-            return Some(Micros::ZERO);
-        }
-        let bandwidth = self.problem.bandwidth[from][to].unwrap_or(BytesPerMicro::INFINITY);
-        let latency = self.problem.link_latency.as_ref().and_then(|latency| latency[from][to]).unwrap_or_default();
-        (bandwidth > BytesPerMicro::ZERO).then(|| bytes / bandwidth + latency)
     }
 }

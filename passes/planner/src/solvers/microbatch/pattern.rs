@@ -28,7 +28,7 @@ pub(super) struct Pattern {
 pub(super) enum Rule {
     /// The one that arrived first.
     Arrival,
-    /// That of the first input; of the same input, the first in topological order.
+    /// The one with the first input; of the same input, the first in topological order.
     Oldest,
     /// The one with the longest path to the end.
     Rank,

@@ -21,7 +21,7 @@ pub(super) fn improve(instance: &Instance, start: &Flow, options: &Options) -> O
     if start.launches.len() > MOST_LAUNCHES {
         return None;
     }
-    let problem = problem(instance, &start.launches);
+    let problem = problem(instance, &start.launches, &timing::launch_of(instance, &start.launches)?);
     let expanded = Instance::new(&problem, Objective::Latency).ok()?;
     let timetable = Timetable::new(&Schedule::Latency {
         device: start.launches.iter().map(|launch| launch.device).collect(),
@@ -41,8 +41,8 @@ pub(super) fn improve(instance: &Instance, start: &Flow, options: &Options) -> O
     (value < start.value && timing::fits(instance, &launches)).then_some(Flow { value, launches })
 }
 
-/// Returns the problem of one input whose tasks are the launches.
-fn problem(instance: &Instance, launches: &[Batch]) -> Problem {
+/// Returns the problem of one input whose tasks are the launches. `launch_of` has the launch of each task and input.
+fn problem(instance: &Instance, launches: &[Batch], launch_of: &[usize]) -> Problem {
     let devices = instance.devices();
     let is_tight = instance.memory_binds();
     let holders: BTreeSet<(usize, usize)> = launches.iter().map(|launch| (launch.node, launch.device)).collect();
@@ -77,26 +77,15 @@ fn problem(instance: &Instance, launches: &[Batch]) -> Problem {
             module: None,
         });
     }
-    problem.tensors = Some(tensors(instance, launches));
-    problem.colocate = Some(colocated(instance, launches)).filter(|groups| !groups.is_empty());
+    problem.tensors = Some(tensors(instance, launches, launch_of));
+    problem.colocate = Some(colocated(instance, launch_of)).filter(|groups| !groups.is_empty());
     problem
-}
-
-/// Returns the launch of each task and input.
-fn launch_of(instance: &Instance, launches: &[Batch]) -> Vec<usize> {
-    let inputs = instance.inputs() as usize;
-    let mut launch_of = vec![0; instance.tasks() * inputs];
-    for (index, launch) in launches.iter().enumerate() {
-        launch.inputs.iter().for_each(|input| launch_of[launch.node * inputs + *input as usize] = index);
-    }
-    launch_of
 }
 
 /// Returns a tensor for each launch, and each number of inputs that readers have in common with it: their transfers
 /// take different times.
-fn tensors(instance: &Instance, launches: &[Batch]) -> Vec<Tensor> {
+fn tensors(instance: &Instance, launches: &[Batch], launch_of: &[usize]) -> Vec<Tensor> {
     let inputs = instance.inputs() as usize;
-    let launch_of = launch_of(instance, launches);
     // By tensor, producer and number of common inputs.
     let mut readers: BTreeMap<(usize, usize, u32), Vec<usize>> = BTreeMap::new();
     for (index, launch) in launches.iter().enumerate() {
@@ -119,9 +108,8 @@ fn tensors(instance: &Instance, launches: &[Batch]) -> Vec<Tensor> {
 }
 
 /// Returns lists of launches of co-located tasks that have an input in common.
-fn colocated(instance: &Instance, launches: &[Batch]) -> Vec<Vec<usize>> {
+fn colocated(instance: &Instance, launch_of: &[usize]) -> Vec<Vec<usize>> {
     let inputs = instance.inputs() as usize;
-    let launch_of = launch_of(instance, launches);
     let mut lists = BTreeSet::new();
     for group in instance.groups().iter().filter(|group| group.len() > 1) {
         for input in 0..inputs {
