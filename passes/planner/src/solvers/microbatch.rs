@@ -76,7 +76,7 @@ pub(crate) fn solve(instance: &Instance, others: &[Vec<Batch>], bound: Micros, o
     let mut best = Best { flow: None, bound, observer: &options.observer };
     for launches in others {
         let mut launches = launches.clone();
-        let value = timing::retime(instance, &mut launches).filter(|_| timing::fits(instance, &launches));
+        let value = timing::retime(instance, &mut launches).filter(|_| instance.fits_launches(&launches));
         best.take(value.map(|value| Flow { value, launches }));
     }
     let Some(model) = Model::new(instance) else { return best.flow };
@@ -90,7 +90,7 @@ pub(crate) fn solve(instance: &Instance, others: &[Vec<Batch>], bound: Micros, o
         let parts = chosen.len() - done;
         let smallest = pattern.size.iter().copied().min().unwrap_or(1);
         let inputs = simulated_inputs(&model, MOST_JOBS, (smallest, smallest));
-        let jobs = instance.tasks() * inputs.div_ceil(pattern.size[0]) as usize;
+        let jobs = instance.tasks() * inputs.div_ceil(smallest) as usize;
         let options = options.share_since(started, PATTERN_SHARE / parts as f64);
         let trials = (EFFORT / jobs.max(1) as u64).min(MOST_TRIALS);
         let allowance = Allowance::new(&options, trials).share(1.0 / chosen.len() as f64);
@@ -145,7 +145,7 @@ fn complete(model: &Model<'_>, pattern: &Pattern) -> Option<Flow> {
         let pattern = Pattern { window, ..pattern.clone() };
         let value = simulator.run(&pattern);
         let launches = simulator.launches(&pattern);
-        if value.is_finite() && (!model.is_tight || timing::fits(model.instance, &launches)) {
+        if value.is_finite() && (!model.is_tight || model.instance.fits_launches(&launches)) {
             return Some(Flow { value, launches });
         }
         if window <= 1 {

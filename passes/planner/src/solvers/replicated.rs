@@ -242,7 +242,7 @@ impl<'a> Ways<'a> {
             launches.push(Batch { node: port, device, inputs: (0..self.instance.inputs()).collect(), start });
         }
         let makespan = timing::retime(self.instance, &mut launches);
-        let makespan = makespan.filter(|_| timing::fits(self.instance, &launches));
+        let makespan = makespan.filter(|_| self.instance.fits_launches(&launches));
         let misfit = || Error::NotFound("nodes that are planned apart do not fit together".to_owned());
         Ok(Schedule::Batch { batches: launches, makespan: makespan.ok_or_else(misfit)? })
     }

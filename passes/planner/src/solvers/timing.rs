@@ -1,12 +1,11 @@
 //! Exact start times: a solver's times are rounded, so only its devices and its order are used.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BinaryHeap;
 
 use crate::model::instance::Instance;
 use crate::model::plan::{Batch, Schedule};
-use crate::model::problem::MemoryModel;
-use crate::model::units::{Bytes, Micros, Total};
+use crate::model::units::{Micros, Total};
 
 /// Returns the launches of a schedule; for one input, each task is a launch.
 pub(crate) fn launches(schedule: &Schedule) -> Vec<Batch> {
@@ -82,24 +81,6 @@ pub(crate) fn retime(instance: &Instance, launches: &mut [Batch]) -> Option<Micr
         }
     }
     end.is_finite().then_some(end)
-}
-
-/// Returns true if the launches fit into memory.
-pub(crate) fn fits(instance: &Instance, launches: &[Batch]) -> bool {
-    let held: Vec<Bytes> = match instance.memory_model() {
-        MemoryModel::Static => {
-            // The weights of a task are on a device once, however often it is launched there.
-            let mut inputs_on: BTreeMap<(usize, usize), u32> = BTreeMap::new();
-            for launch in launches {
-                *inputs_on.entry((launch.node, launch.device)).or_default() += launch.inputs.len() as u32;
-            }
-            let mut held = vec![Bytes::ZERO; instance.devices()];
-            inputs_on.iter().for_each(|(&(task, on), count)| held[on] += instance.static_bytes(task, *count));
-            held
-        }
-        MemoryModel::Liveness => instance.peak_use_of(launches),
-    };
-    instance.fits(&held)
 }
 
 /// Converts launches to the objective's schedule.

@@ -6,9 +6,28 @@ use std::mem;
 use super::Instance;
 use super::memory::{Event, peak};
 use crate::model::plan::Batch;
+use crate::model::problem::MemoryModel;
 use crate::model::units::{Bytes, Micros};
 
 impl Instance {
+    /// Returns true if the launches of a queue fit into memory.
+    pub fn fits_launches(&self, launches: &[Batch]) -> bool {
+        let held: Vec<Bytes> = match self.memory_model() {
+            MemoryModel::Static => {
+                // The weights of a task are on a device once, however often it is launched there.
+                let mut inputs_on: BTreeMap<(usize, usize), u32> = BTreeMap::new();
+                for launch in launches {
+                    *inputs_on.entry((launch.node, launch.device)).or_default() += launch.inputs.len() as u32;
+                }
+                let mut held = vec![Bytes::ZERO; self.devices];
+                inputs_on.iter().for_each(|(&(task, on), count)| held[on] += self.static_bytes(task, *count));
+                held
+            }
+            MemoryModel::Liveness => self.peak_use_of(launches),
+        };
+        self.fits(&held)
+    }
+
     /// Returns the peak memory of each device for the launches of a queue: [`Instance::peak_use`] for several inputs.
     /// Each task runs each input once.
     pub fn peak_use_of(&self, batches: &[Batch]) -> Vec<Bytes> {

@@ -8,7 +8,6 @@ use crate::model::units::{Bytes, Micros};
 use crate::random::Random;
 use crate::solvers::chains::Allowance;
 use crate::solvers::search::batch::greatest_common_divisor;
-use crate::solvers::timing;
 
 /// Maximum number of units of inputs, one bit each, and of launches.
 const MOST_UNITS: u32 = 64;
@@ -36,7 +35,7 @@ pub(super) fn improve(instance: &Instance, start: &Flow, allowance: &Allowance) 
     });
     let (value, order) = found.filter(|(value, _)| *value < start.value)?;
     let launches = model.batches(&order);
-    timing::fits(instance, &launches).then_some(Flow { value, launches })
+    instance.fits_launches(&launches).then_some(Flow { value, launches })
 }
 
 /// Tables of the queue, counted in units.
@@ -281,7 +280,7 @@ impl<'a> Chain<'a> {
                 continue;
             }
             if value < self.best_value {
-                if self.model.is_tight && !timing::fits(self.model.instance, &self.model.batches(&candidate)) {
+                if self.model.is_tight && !self.model.instance.fits_launches(&self.model.batches(&candidate)) {
                     continue;
                 }
                 (self.best_value, self.best) = (value, candidate.clone());

@@ -24,6 +24,8 @@ pub(super) struct Model<'a> {
     pub(super) position: Vec<u32>,
     /// True if memory may be exceeded.
     pub(super) is_tight: bool,
+    /// By co-location group: true if its tasks can only take the whole queue at once, as inputs and outputs of a model do.
+    pub(super) is_undivided: Vec<bool>,
 }
 
 impl<'a> Model<'a> {
@@ -31,9 +33,25 @@ impl<'a> Model<'a> {
     pub(super) fn new(instance: &'a Instance) -> Option<Self> {
         let (tasks, devices, inputs) = (instance.tasks(), instance.devices(), instance.inputs());
         let of_devices = (0..devices).flat_map(|device| instance.batch_sizes(device).iter().copied());
-        let mut sizes: Vec<u32> = of_devices.filter(|size| *size <= LARGEST).collect();
+        let takes = |task: usize, size: u32| {
+            instance.allowed(task).iter().any(|device| instance.time_at(task, *device, size).is_some())
+        };
+        let undivided = |task: usize| -> bool {
+            let parts = instance.allowed(task).iter().flat_map(|device| instance.batch_sizes(*device));
+            takes(task, inputs) && parts.filter(|size| **size < inputs).all(|size| !takes(task, *size))
+        };
+        let mut is_undivided: Vec<bool> =
+            instance.groups().iter().map(|group| group.iter().all(|task| undivided(*task))).collect();
+        if is_undivided.iter().all(|group| *group) {
+            // The queue is a single batch.
+            is_undivided.fill(false);
+        }
+        let divided: Vec<usize> = (0..tasks).filter(|task| !is_undivided[instance.group_of(*task)]).collect();
+        let is_used = |size: &u32| *size <= LARGEST && divided.iter().any(|task| takes(*task, *size));
+        let mut sizes: Vec<u32> = of_devices.collect();
         sizes.sort_unstable();
         sizes.dedup();
+        sizes.retain(is_used);
         let largest = *sizes.last()?;
         let row = largest as usize + 1;
         let mut times = vec![Micros::INFINITY; tasks * devices * row];
@@ -65,12 +83,18 @@ impl<'a> Model<'a> {
             tails: list::upward_ranks(instance),
             position,
             is_tight: instance.memory_binds(),
+            is_undivided,
         })
     }
 
-    /// Returns the least time of some inputs on a device; infinite if it cannot run them.
+    /// Returns the least time of some inputs on a device; infinite if it cannot run them. A task that takes the whole queue
+    /// at once counts by its share.
     #[inline]
     pub(super) fn time(&self, task: usize, device: usize, count: u32) -> Micros {
+        if self.is_undivided[self.instance.group_of(task)] {
+            let whole = self.instance.time_at(task, device, self.inputs);
+            return whole.map_or(Micros::INFINITY, |time| time * (f64::from(count) / f64::from(self.inputs)));
+        }
         if count > self.largest {
             return Micros::INFINITY;
         }
@@ -79,6 +103,9 @@ impl<'a> Model<'a> {
 
     /// Returns the sizes of the launches that take [`Model::time`].
     pub(super) fn launches(&self, task: usize, device: usize, count: u32) -> Vec<u32> {
+        if self.is_undivided[self.instance.group_of(task)] {
+            return vec![count];
+        }
         let mut sizes = Vec::new();
         let mut left = count;
         while left > 0 {

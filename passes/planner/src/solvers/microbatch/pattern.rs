@@ -6,6 +6,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::model::Model;
+use crate::model::instance::Arc;
 use crate::model::plan::Batch;
 use crate::model::problem::MemoryModel;
 use crate::model::units::{Bytes, Micros, Total};
@@ -69,6 +70,9 @@ pub(super) struct Simulator<'a> {
     model: &'a Model<'a>,
     /// Number of inputs that are simulated: the first ones of the queue.
     inputs: u32,
+    /// First and last tasks of those that take parts of the queue.
+    sources: Vec<usize>,
+    sinks: Vec<usize>,
     /// By task: its first micro-batch; last, their number.
     first: Vec<usize>,
     task_of: Vec<u32>,
@@ -88,10 +92,15 @@ const NOWHERE: u16 = u16::MAX;
 
 impl<'a> Simulator<'a> {
     pub(super) fn new(model: &'a Model<'a>, inputs: u32) -> Self {
-        let devices = model.instance.devices();
+        let (instance, devices) = (model.instance, model.instance.devices());
+        let is_divided = |task: usize| !model.is_undivided[instance.group_of(task)];
+        let none = |arcs: &[Arc]| arcs.iter().all(|arc| !is_divided(arc.task));
+        let divided = || (0..instance.tasks()).filter(|task| is_divided(*task));
         Self {
             model,
             inputs,
+            sources: divided().filter(|task| none(instance.predecessors(*task))).collect(),
+            sinks: divided().filter(|task| none(instance.successors(*task))).collect(),
             first: Vec::new(),
             task_of: Vec::new(),
             waiting: Vec::new(),
@@ -179,7 +188,7 @@ impl<'a> Simulator<'a> {
                 instance.predecessors(task).iter().map(|arc| self.overlaps(pattern, arc.task, from, until).len());
             self.waiting[job] = before.sum::<usize>() as u32;
             if self.is_throttled(pattern, task, from) {
-                self.waiting[job] += self.sinks().count() as u32;
+                self.waiting[job] += self.sinks.len() as u32;
             }
         }
     }
@@ -201,12 +210,7 @@ impl<'a> Simulator<'a> {
 
     /// Returns true if a first task waits until earlier inputs have passed.
     fn is_throttled(&self, pattern: &Pattern, task: usize, from: u32) -> bool {
-        from >= pattern.window && self.model.instance.predecessors(task).is_empty()
-    }
-
-    fn sinks(&self) -> impl Iterator<Item = usize> {
-        let instance = self.model.instance;
-        (0..instance.tasks()).filter(|task| instance.successors(*task).is_empty())
+        from >= pattern.window && self.sources.contains(&task)
     }
 
     /// Returns the priority of a micro-batch among those that have arrived; smaller is first.
@@ -261,8 +265,9 @@ impl<'a> Simulator<'a> {
                 continue;
             }
             let mut arrival = if self.is_throttled(pattern, task, from) {
-                self.sinks()
-                    .map(|sink| self.end[self.of_input(pattern, sink, from - pattern.window)])
+                self.sinks
+                    .iter()
+                    .map(|sink| self.end[self.of_input(pattern, *sink, from - pattern.window)])
                     .fold(Micros::ZERO, Micros::max)
             } else {
                 Micros::ZERO
@@ -305,11 +310,12 @@ impl<'a> Simulator<'a> {
                 }
             }
         }
-        if !instance.successors(task).is_empty() || pattern.window >= self.inputs {
+        if pattern.window >= self.inputs || !self.sinks.contains(&task) {
             return true;
         }
-        // A sink: first tasks that wait for one of these inputs.
-        for source in (0..instance.tasks()).filter(|task| instance.predecessors(*task).is_empty()) {
+        // First tasks wait for one of these inputs.
+        for index in 0..self.sources.len() {
+            let source = self.sources[index];
             for job in self.first[source]..self.first[source + 1] {
                 let (begin, _) = self.range(pattern, job);
                 if begin >= pattern.window && (from..until).contains(&(begin - pattern.window)) {

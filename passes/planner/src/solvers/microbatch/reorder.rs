@@ -38,7 +38,7 @@ pub(super) fn improve(instance: &Instance, start: &Flow, options: &Options) -> O
     };
     let mut launches: Vec<Batch> = start.launches.iter().zip(device.iter().zip(&starts)).map(placed).collect();
     let value = timing::retime(instance, &mut launches)?;
-    (value < start.value && timing::fits(instance, &launches)).then_some(Flow { value, launches })
+    (value < start.value && instance.fits_launches(&launches)).then_some(Flow { value, launches })
 }
 
 /// Returns the problem of one input whose tasks are the launches. `launch_of` has the launch of each task and input.

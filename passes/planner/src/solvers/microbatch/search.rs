@@ -5,7 +5,6 @@ use super::pattern::{Pattern, RULES, Simulator};
 use crate::model::units::Micros;
 use crate::random::Random;
 use crate::solvers::chains::Allowance;
-use crate::solvers::timing;
 
 /// Initial temperature, as a share of the makespan.
 const HOT: f64 = 0.01;
@@ -78,7 +77,7 @@ impl<'a> Chain<'a> {
                 continue;
             }
             let fits =
-                || !self.model.is_tight || timing::fits(self.model.instance, &self.simulator.launches(&candidate));
+                || !self.model.is_tight || self.model.instance.fits_launches(&self.simulator.launches(&candidate));
             if makespan < self.best_value && fits() {
                 self.best_value = makespan;
                 self.best.clone_from(&candidate);
@@ -139,7 +138,8 @@ impl<'a> Chain<'a> {
                 let size = self.model.sizes[self.random.below(self.model.sizes.len())];
                 let all = self.random.chance(0.3);
                 let changed: &[usize] = if all { &self.order } else { &run };
-                changed.iter().for_each(|group| pattern.size[*group] = size);
+                let divided = changed.iter().filter(|group| !self.model.is_undivided[**group]);
+                divided.for_each(|group| pattern.size[*group] = size);
                 true
             }
             _ => {

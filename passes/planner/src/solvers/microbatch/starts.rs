@@ -52,7 +52,9 @@ pub(super) fn of_launches(model: &Model<'_>, size: u32, launches: &[Batch]) -> P
 }
 
 fn uniform(model: &Model<'_>, size: u32, holders: Vec<Vec<u16>>) -> Pattern {
-    Pattern { size: vec![size; holders.len()], holders, rule: Rule::Arrival, window: model.inputs }
+    let size_of = |undivided: &bool| if *undivided { model.inputs } else { size };
+    let size = model.is_undivided.iter().map(size_of).collect();
+    Pattern { size, holders, rule: Rule::Arrival, window: model.inputs }
 }
 
 /// Returns sets of devices: all, and without one class of equal devices after the other, the slowest first.

@@ -130,7 +130,7 @@ impl<'a> Search<'a> {
     /// Computes exact times of launches, and updates the incumbent if they fit.
     fn see(&mut self, mut launches: Vec<Batch>) -> MemoryCheck {
         let value = timing::retime(self.instance, &mut launches);
-        let Some(value) = value.filter(|_| timing::fits(self.instance, &launches)) else {
+        let Some(value) = value.filter(|_| self.instance.fits_launches(&launches)) else {
             return MemoryCheck::Misfit(value);
         };
         if self.best.take(value, launches, NAME) {
