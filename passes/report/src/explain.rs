@@ -154,7 +154,9 @@ fn launches(problem: &Problem, plan: &Plan, node: usize, device: usize) -> Vec<L
         Schedule::Batch { batches, .. } => {
             let here = batches.iter().filter(|batch| batch.node == node && batch.device == device);
             let launch = |start, inputs| Launch { start, end: start + time(inputs), inputs };
-            here.map(|batch| launch(batch.start, batch.inputs.len())).collect()
+            let mut launches: Vec<Launch> = here.map(|batch| launch(batch.start, batch.inputs.len())).collect();
+            launches.sort_by(|a, b| a.start.total_cmp(&b.start));
+            launches
         }
         Schedule::Pipeline { block, stages, .. } => {
             let devices = stages.as_ref().and_then(|stages| stages.block_device.as_ref());
@@ -314,7 +316,13 @@ impl Choice {
             }
         };
         write!(out, "@{}: {times}", self.device)?;
-        for launch in &self.launches {
+        if let ([first, .., last], Objective::Batch) = (self.launches.as_slice(), objective) {
+            let inputs: usize = self.launches.iter().map(|launch| launch.inputs).sum();
+            let launches = self.launches.len();
+            let (start, end) = (first.start, last.end);
+            write!(out, "; it runs here for {inputs} inputs in {launches} launches from {start:.1} to {end:.1} µs")?;
+        }
+        for launch in self.launches.iter().filter(|_| self.launches.len() == 1) {
             match (objective, launch.inputs) {
                 (Objective::Pipeline, _) => write!(out, "; it runs here")?,
                 (_, 1) => write!(out, "; it runs here from {:.1} to {:.1} µs", launch.start, launch.end)?,

@@ -1,5 +1,7 @@
 //! Summary for the terminal, as text and as JSON.
 
+use std::collections::BTreeSet;
+
 use divi_planner::units::{Bytes, Micros, human_bytes};
 use serde_json::{Value, json};
 
@@ -175,8 +177,9 @@ fn operator_share(report: &Report<'_>, device: usize) -> f64 {
 
 /// Returns the number of operators in a device's tasks; a task split over several devices counts on each.
 fn operators(report: &Report<'_>, device: usize) -> usize {
-    let here = report.timeline.launches.iter().filter(|launch| launch.device == device);
-    here.filter_map(|launch| report.about.operators.get(launch.task)).sum()
+    let launches = report.timeline.launches.iter();
+    let here: BTreeSet<usize> = launches.filter(|launch| launch.device == device).map(|launch| launch.task).collect();
+    here.iter().filter_map(|task| report.about.operators.get(*task)).sum()
 }
 
 pub(crate) fn json(report: &Report<'_>) -> Value {

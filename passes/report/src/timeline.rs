@@ -14,6 +14,7 @@ use divi_planner::plan::{Plan, Schedule};
 use divi_planner::problem::{Node, Problem};
 use divi_planner::units::{Bytes, BytesPerMicro, Micros};
 use divi_planner::{Error, Finding};
+use rustc_hash::FxHashSet;
 
 /// Timeline of a plan. Lanes are the devices, followed by the links.
 #[derive(Clone, Debug, PartialEq)]
@@ -130,6 +131,8 @@ pub struct Transfer {
     pub tensor: Option<usize>,
     /// The task that produces the tensor or owns the weights.
     pub task: usize,
+    /// Index of the launch whose result is transferred; `None` for a copy of weights and in a pipeline.
+    pub launch: Option<usize>,
     /// Index of the sending device.
     pub from: usize,
     /// Index of the receiving device.
@@ -138,8 +141,8 @@ pub struct Transfer {
     pub link: Option<usize>,
     /// Row in the link's lane.
     pub row: usize,
-    /// Number of inputs.
-    pub inputs: usize,
+    /// Inputs that are transferred, sorted; none for a copy of weights.
+    pub inputs: Vec<u32>,
     /// Bytes of all these inputs.
     pub bytes: Bytes,
     /// Start time.
@@ -238,11 +241,12 @@ fn idle(name: &str) -> DeviceUse {
 fn count(problem: &Problem, launches: &[Launch], devices: &mut [DeviceUse]) {
     let ports = ports(problem);
     let mut done = vec![0_usize; devices.len()];
+    let mut is_counted = FxHashSet::default();
     for launch in launches {
         let device = &mut devices[launch.device];
         device.busy += launch.end - launch.start;
         if !ports[launch.task] {
-            device.tasks += 1;
+            device.tasks += usize::from(is_counted.insert((launch.task, launch.device)));
             done[launch.device] += launch.inputs.len();
         }
     }

@@ -148,7 +148,7 @@ fn transfers(report: &Report<'_>) -> Value {
         "to": column(|transfer| transfer.to.into()),
         "link": column(|transfer| transfer.link.into()),
         "row": column(|transfer| transfer.row.into()),
-        "inputs": column(|transfer| transfer.inputs.into()),
+        "inputs": column(|transfer| transfer.inputs.len().into()),
         "bytes": column(|transfer| transfer.bytes.0.into()),
         "start": column(|transfer| transfer.start.0.into()),
         "end": column(|transfer| transfer.end.0.into()),

@@ -168,10 +168,14 @@ const graph = (() => {
       return;
     }
     const facts = taskFacts(task);
-    for (const launch of launches[task]) {
-      const {device, start, end, inputs} = data.launches;
-      const of = data.inputs > 1 ? ` (inputs ${inputs[launch]})` : '';
-      facts.push([data.devices[device[launch]].name, `${micros(start[launch])} to ${micros(end[launch])}${of}`]);
+    const {device, start, end, inputs} = data.launches;
+    for (const on of new Set(launches[task].map((launch) => device[launch]))) {
+      const here = launches[task].filter((launch) => device[launch] === on);
+      const [first, last] = [here[0], here[here.length - 1]];
+      const of = data.inputs > 1 ? ` (inputs ${here.map((launch) => inputs[launch]).slice(0, 3).join('; ')}` +
+        `${here.length > 3 ? '; …' : ''})` : '';
+      const count = here.length > 1 ? `${here.length} launches, ` : '';
+      facts.push([data.devices[on].name, `${count}${micros(start[first])} to ${micros(end[last])}${of}`]);
     }
     facts.push(['result', bytes(data.tasks.output[task])], ['weights', bytes(data.tasks.weight[task])]);
     showTip(event, data.tasks.name[task], facts);

@@ -1,11 +1,37 @@
 //! Launches of a schedule, with the times of the problem.
 
 use divi_planner::Error;
-use divi_planner::plan::{Batch, Plan, Schedule};
+use divi_planner::plan::{Batch, LaunchRule, Plan, Schedule};
 use divi_planner::problem::Problem;
 use divi_planner::units::Micros;
 
 use super::{Launch, wrong};
+
+/// Launches of each task by input.
+pub(super) struct ByInput<'a> {
+    /// By task: inputs and launches, sorted by input.
+    of_task: Vec<Vec<(u32, &'a Launch)>>,
+}
+
+impl<'a> ByInput<'a> {
+    pub(super) fn new(problem: &Problem, launches: &'a [Launch]) -> Self {
+        let mut of_task: Vec<Vec<(u32, &'a Launch)>> = vec![Vec::new(); problem.nodes.len()];
+        for launch in launches {
+            of_task[launch.task].extend(launch.inputs.iter().map(|input| (*input, launch)));
+        }
+        of_task.iter_mut().for_each(|launches| launches.sort_by_key(|(input, _)| *input));
+        Self { of_task }
+    }
+
+    /// Returns a task's launch for each of some inputs; an input that the task does not run has none.
+    pub(super) fn of(&self, task: usize, inputs: &[u32]) -> impl Iterator<Item = (u32, &'a Launch)> {
+        let launches = &self.of_task[task];
+        inputs.iter().flat_map(move |input| {
+            let first = launches.partition_point(|(other, _)| other < input);
+            launches[first..].iter().take_while(move |(other, _)| other == input).copied()
+        })
+    }
+}
 
 /// Returns the launches of a schedule for one input or for a queue, sorted by start, device and task.
 pub(super) fn of(problem: &Problem, plan: &Plan) -> Result<Vec<Launch>, Error> {
@@ -36,7 +62,9 @@ pub(super) fn of(problem: &Problem, plan: &Plan) -> Result<Vec<Launch>, Error> {
     launches.sort_by(|a, b| a.start.total_cmp(&b.start).then((a.device, a.task).cmp(&(b.device, b.task))));
     let mut places: Vec<(usize, usize)> = launches.iter().map(|launch| (launch.task, launch.device)).collect();
     places.sort_unstable();
-    if let Some(twice) = places.windows(2).find(|pair| pair[0] == pair[1]) {
+    if plan.launches == LaunchRule::One
+        && let Some(twice) = places.windows(2).find(|pair| pair[0] == pair[1])
+    {
         let device = problem.device_label(twice[0].1);
         return Err(wrong(problem.node_label(twice[0].0), format!("launches more than once on {device}")));
     }

@@ -158,7 +158,19 @@ impl View {
                     }
                 };
                 let (tensor, task, bytes) = (Some(moved.tensor), moved.task, moved.bytes);
-                transfers.push(Transfer { tensor, task, from, to, link: None, row: 0, inputs: 1, bytes, start, end });
+                transfers.push(Transfer {
+                    tensor,
+                    task,
+                    launch: None,
+                    from,
+                    to,
+                    link: None,
+                    row: 0,
+                    inputs: vec![0],
+                    bytes,
+                    start,
+                    end,
+                });
             }
         }
         sort(&mut transfers);

@@ -1,43 +1,45 @@
 //! Transfers between devices.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use divi_planner::Error;
-use divi_planner::plan::Plan;
+use divi_planner::plan::{LaunchRule, Plan};
 use divi_planner::problem::Problem;
 use divi_planner::units::Micros;
 
+use super::launches::ByInput;
 use super::{Launch, Transfer, moving, no_link, wrong};
 
 /// Returns the transfers: one from each launch of the producer to each device that consumes the tensor, for the inputs
 /// consumed there. A transfer starts when the launch ends, unless the plan states its times.
 pub(super) fn of(problem: &Problem, plan: &Plan, launches: &[Launch]) -> Result<Vec<Transfer>, Error> {
-    let mut of_task: Vec<Vec<&Launch>> = vec![Vec::new(); problem.nodes.len()];
-    for launch in launches {
-        of_task[launch.task].push(launch);
+    let mut of_task: Vec<Vec<usize>> = vec![Vec::new(); problem.nodes.len()];
+    launches.iter().enumerate().for_each(|(index, launch)| of_task[launch.task].push(index));
+    let by_input = ByInput::new(problem, launches);
+    // By tensor, sender, receiver and first input, which is zero for a transfer of the only launch on its sender.
+    let mut stated: BTreeMap<(usize, usize, usize, u32), (Micros, Micros)> = BTreeMap::new();
+    for moved in &plan.transfers {
+        let first = moved.inputs.as_ref().and_then(|inputs| inputs.iter().min()).copied().unwrap_or(0);
+        stated.insert((moved.tensor, moved.from, moved.to, first), (moved.start, moved.end));
     }
-    let stated: BTreeMap<(usize, usize, usize), (Micros, Micros)> =
-        plan.transfers.iter().map(|moved| ((moved.tensor, moved.from, moved.to), (moved.start, moved.end))).collect();
+    let is_of_launches = plan.launches == LaunchRule::Many;
     let mut transfers = Vec::new();
     for (index, tensor) in problem.all_tensors().iter().enumerate() {
-        for producer in &of_task[tensor.from] {
+        for &launch in &of_task[tensor.from] {
+            let producer = &launches[launch];
             // For each destination, the inputs of the producer that are consumed there.
-            let mut read: BTreeMap<usize, Vec<bool>> = BTreeMap::new();
-            let readers = tensor.to.iter().flat_map(|to| &of_task[*to]).filter(|to| to.device != producer.device);
-            for reader in readers {
-                let here = read.entry(reader.device).or_insert_with(|| vec![false; producer.inputs.len()]);
-                for (read, input) in here.iter_mut().zip(&producer.inputs) {
-                    *read |= reader.inputs.binary_search(input).is_ok();
+            let mut read: BTreeMap<usize, BTreeSet<u32>> = BTreeMap::new();
+            for (input, reader) in tensor.to.iter().flat_map(|to| by_input.of(*to, &producer.inputs)) {
+                if reader.device != producer.device {
+                    read.entry(reader.device).or_default().insert(input);
                 }
             }
-            for (to, read) in read {
-                let inputs = read.iter().filter(|read| **read).count();
-                if inputs == 0 {
-                    continue;
-                }
+            for (to, inputs) in read {
+                let inputs: Vec<u32> = inputs.into_iter().collect();
                 let from = producer.device;
-                let bytes = tensor.bytes * inputs as f64;
-                let (start, end) = match stated.get(&(index, from, to)) {
+                let bytes = tensor.bytes * inputs.len() as f64;
+                let first = if is_of_launches { inputs[0] } else { 0 };
+                let (start, end) = match stated.get(&(index, from, to, first)) {
                     Some(&(start, end))
                         if start.is_finite() && end.is_finite() && Micros::ZERO <= start && start <= end =>
                     {
@@ -56,8 +58,8 @@ pub(super) fn of(problem: &Problem, plan: &Plan, launches: &[Launch]) -> Result<
                     }
                 };
                 let task = tensor.from;
-                let (tensor, link, row) = (Some(index), None, 0);
-                transfers.push(Transfer { tensor, task, from, to, link, row, inputs, bytes, start, end });
+                let (tensor, launch, link, row) = (Some(index), Some(launch), None, 0);
+                transfers.push(Transfer { tensor, task, launch, from, to, link, row, inputs, bytes, start, end });
             }
         }
     }
@@ -85,11 +87,12 @@ fn copies(problem: &Problem, plan: &Plan, transfers: &mut Vec<Transfer>) -> Resu
         transfers.push(Transfer {
             tensor: None,
             task: copy.node,
+            launch: None,
             from,
             to: copy.to,
             link: None,
             row: 0,
-            inputs: 1,
+            inputs: Vec::new(),
             bytes: node.weight,
             start: copy.start,
             end: copy.end,

@@ -28,11 +28,12 @@ fn launches_and_transfers_have_the_expected_times() {
     let transfer = |task, from, to, link, bytes, start, end| Transfer {
         tensor: Some(task),
         task,
+        launch: Some(task),
         from,
         to,
         link: Some(link),
         row: 0,
-        inputs: 1,
+        inputs: vec![0],
         bytes: Bytes(bytes),
         start: Micros(start),
         end: Micros(end),
