@@ -8,7 +8,6 @@ use crate::{
     bundle::Action,
     error::{Error, Result},
     hal::Allocation,
-    layout::MemoryPlan,
     options::LaunchHook,
     program::{PlannedStep, Program},
     request::{Outputs, Request},
@@ -32,7 +31,6 @@ use std::{
 
 /// Executors, slots and program of a runtime.
 pub(crate) struct Engine {
-    pub(crate) layout: MemoryPlan,
     /// By input: true if kernels may read it in the caller's memory.
     pub(crate) may_read_in_place: Vec<bool>,
     /// By output: true if a device may copy it directly to the caller's memory.
@@ -144,7 +142,7 @@ impl Engine {
             let is_aligned = source.addr().is_multiple_of(crate::bundle::ALIGNMENT as usize);
             let is_usable = lent && is_aligned && (*may_read_in_place || self.is_pinned(source));
             // SAFETY: this thread owns the slot, and none of its steps is ready yet.
-            unsafe { slot.bind(&self.program, &self.layout, port.value, is_usable.then_some(source.cast_mut())) };
+            unsafe { slot.bind(&self.program, port.value, is_usable.then_some(source.cast_mut())) };
             if !is_usable {
                 // SAFETY: `match_inputs` checked the size, and the value is in the slot's own memory.
                 unsafe { ptr::copy_nonoverlapping(source, slot.value(port.value), input.bytes.len()) };
@@ -155,7 +153,7 @@ impl Engine {
         {
             let lent = Some(outputs.pointer(index)).filter(|&pointer| self.is_pinned(pointer));
             // SAFETY: as above; the size of the buffer was checked.
-            unsafe { slot.bind(&self.program, &self.layout, port.value, lent) };
+            unsafe { slot.bind(&self.program, port.value, lent) };
         }
         let steps = &self.program.steps;
         {

@@ -1,7 +1,7 @@
 //! Memory use of devices.
 
 use crate::{
-    bundle::{Bundle, Call, Mode},
+    bundle::{Bundle, Call, Device, Mode},
     layout::MemoryPlan,
 };
 use std::collections::HashSet;
@@ -21,10 +21,10 @@ impl MemoryUse {
     /// Returns the memory use of each device of a valid bundle; `in_flight` defaults to the plan's number of requests in
     /// flight.
     pub fn planned(bundle: &Bundle, in_flight: Option<usize>) -> Vec<Self> {
-        let values = MemoryPlan::new(bundle, &bundle.dependencies()).bytes;
-        let in_flight = in_flight.unwrap_or_else(|| default_in_flight(bundle)) as u64;
+        let in_flight = in_flight.unwrap_or_else(|| default_in_flight(bundle));
+        let values = memory_plan(bundle, in_flight).bytes;
         let each = weight_bytes(bundle).into_iter().zip(arena_bytes(bundle)).zip(values);
-        let in_all = |values: u64| values.saturating_mul(in_flight);
+        let in_all = |values: u64| values.saturating_mul(in_flight as u64);
         each.map(|((weights, arena), values)| Self { weights, arena, values: in_all(values) }).collect()
     }
 
@@ -32,6 +32,17 @@ impl MemoryUse {
     pub fn total(&self) -> u64 {
         self.weights.saturating_add(self.arena).saturating_add(self.values)
     }
+}
+
+/// Plans the memory of the values of a request. The order of steps is used on devices whose memory does not suffice for the
+/// requests in flight otherwise, unless they stream their weights.
+pub(crate) fn memory_plan(bundle: &Bundle, in_flight: usize) -> MemoryPlan {
+    let each = bundle.devices.iter().zip(weight_bytes(bundle)).zip(arena_bytes(bundle));
+    let available = |((device, weights), arena): ((&Device, u64), u64)| {
+        let left = device.memory.saturating_sub(weights).saturating_sub(arena) / in_flight.max(1) as u64;
+        Some(left).filter(|_| device.memory > 0 && !device.streams_weights)
+    };
+    MemoryPlan::new(bundle, &bundle.dependencies(), &each.map(available).collect::<Vec<_>>())
 }
 
 /// Returns the default number of requests in flight: one per stage of a pipeline plus one that is being admitted; otherwise 1.

@@ -276,6 +276,8 @@ pub struct Owner {
     pub step: Option<usize>,
     /// Number of the request if the device is to record the time of the step.
     pub recorded: Option<u64>,
+    /// True if the step overwrites values of the slot that enqueued work may still read: copies to a device wait for it.
+    pub overwrites: bool,
 }
 
 /// Time of a task of a launch, by the launch's clock.

@@ -3,8 +3,14 @@
 //!
 //! Steps run in data-flow order, so live ranges are known to be disjoint only by dependences: a value may reuse the bytes of
 //! another one if the step that writes it depends, transitively, on all steps that read or write the other.
+//!
+//! Groups of inputs do not depend on each other, so by dependences alone the values of all groups would be live at once. A
+//! device whose memory does not suffice for that runs in the order of the plan where bytes are reused: values share bytes if
+//! their live ranges in the list of steps are disjoint, and a step that writes reused bytes also waits for the steps that
+//! read or wrote them ([`MemoryPlan::after`]). So a group waits until an earlier one has made room (back-pressure).
 
 use crate::bundle::{ALIGNMENT, Bundle};
+use std::{cmp::Reverse, collections::BTreeMap};
 
 /// Maximum number of steps for which the transitive closure (n² bits) is computed; beyond it, no memory is shared.
 const STEPS: usize = 1 << 13;
@@ -15,47 +21,60 @@ pub(crate) struct MemoryPlan {
     pub(crate) offsets: Vec<u64>,
     /// By device: the size of its block in bytes.
     pub(crate) bytes: Vec<u64>,
+    /// By step: earlier steps that it waits for because it overwrites values that they read or wrote; besides its
+    /// dependences.
+    pub(crate) after: Vec<Vec<usize>>,
 }
 
 /// Live range of a value.
 struct LiveRange {
     /// Step that writes it; `None` if it is live from the start.
     written: Option<usize>,
-    /// Steps that read it.
+    /// Steps that read it, ascending.
     used: Vec<usize>,
     /// True if it is live until the end of the request.
     is_live_out: bool,
 }
 
 impl MemoryPlan {
-    /// Assigns offsets by first fit in order of decreasing size. `dependencies` has for each step the earlier steps that it
-    /// depends on.
-    pub(crate) fn new(bundle: &Bundle, dependencies: &[Vec<usize>]) -> Self {
+    /// Assigns offsets. `dependencies` has for each step the earlier steps that it depends on, `available` for each device
+    /// the bytes above which the order of the steps is used; `None` if it never is.
+    pub(crate) fn new(bundle: &Bundle, dependencies: &[Vec<usize>], available: &[Option<u64>]) -> Self {
         let live_ranges = live_ranges(bundle);
-        let before = DependenceClosure::new(dependencies);
-        let ends_before = |a: &LiveRange, b: &LiveRange| match b.written {
-            Some(written) if !a.is_live_out => {
-                a.used.iter().chain(&a.written).all(|&step| before.is_before(step, written))
-            }
-            _ => false,
+        let closure = DependenceClosure::new(dependencies);
+        let mut plan = Self {
+            offsets: vec![0; bundle.values.len()],
+            bytes: vec![0; bundle.devices.len()],
+            after: vec![vec![]; bundle.steps.len()],
         };
-        let mut offsets = vec![0; bundle.values.len()];
-        let mut bytes = vec![0_u64; bundle.devices.len()];
-        let mut placed: Vec<usize> = Vec::new();
-        let size = |value: usize| bundle.values[value].tensor.bytes.next_multiple_of(ALIGNMENT);
+        for device in 0..bundle.devices.len() {
+            let is_here = |value: &usize| bundle.values[*value].device == device;
+            let has_bytes = |value: &usize| bundle.values[*value].constant.is_none();
+            let values: Vec<usize> = (0..bundle.values.len()).filter(is_here).filter(has_bytes).collect();
+            let by_dependences = |a: usize, b: usize| live_ranges[a].ends_before(&live_ranges[b], &closure);
+            plan.place(bundle, device, &values, by_dependences);
+            if available[device].is_some_and(|available| plan.bytes[device] > available) {
+                let by_order = |a: usize, b: usize| live_ranges[a].precedes(&live_ranges[b]);
+                plan.place(bundle, device, &values, by_order);
+                plan.wait_for_bytes(bundle, &values, &live_ranges, dependencies);
+            }
+        }
+        plan
+    }
+
+    /// Assigns offsets to a device's values by first fit in order of decreasing size. `ends_before(a, b)` is true if the
+    /// live range of `a` ends before that of `b` begins.
+    fn place(&mut self, bundle: &Bundle, device: usize, values: &[usize], ends_before: impl Fn(usize, usize) -> bool) {
+        let size = |value: usize| size(bundle, value);
+        let mut order = values.to_vec();
         // Largest first: small values fill the gaps between large ones.
-        let mut order: Vec<usize> =
-            (0..bundle.values.len()).filter(|&value| bundle.values[value].constant.is_none()).collect();
-        order.sort_by_key(|&value| (std::cmp::Reverse(size(value)), value));
-        for value in order {
-            let device = bundle.values[value].device;
-            let overlaps = |&&other: &&usize| {
-                bundle.values[other].device == device
-                    && !ends_before(&live_ranges[other], &live_ranges[value])
-                    && !ends_before(&live_ranges[value], &live_ranges[other])
-            };
+        order.sort_by_key(|&value| (Reverse(size(value)), value));
+        self.bytes[device] = 0;
+        for (index, &value) in order.iter().enumerate() {
+            let overlaps = |other: &&usize| !ends_before(**other, value) && !ends_before(value, **other);
+            let live = order[..index].iter().filter(overlaps);
             let mut taken: Vec<(u64, u64)> =
-                placed.iter().filter(overlaps).map(|&other| (offsets[other], offsets[other] + size(other))).collect();
+                live.map(|&other| (self.offsets[other], self.offsets[other] + size(other))).collect();
             taken.sort_unstable();
             let mut offset = 0;
             for (begin, end) in taken {
@@ -64,11 +83,77 @@ impl MemoryPlan {
                 }
                 offset = offset.max(end);
             }
-            offsets[value] = offset;
-            bytes[device] = bytes[device].max(offset + size(value));
-            placed.push(value);
+            self.offsets[value] = offset;
+            self.bytes[device] = self.bytes[device].max(offset + size(value));
         }
-        Self { offsets, bytes }
+    }
+
+    /// Makes each step that writes reused bytes of a device wait for the steps that read or wrote them before.
+    fn wait_for_bytes(
+        &mut self,
+        bundle: &Bundle,
+        values: &[usize],
+        live_ranges: &[LiveRange],
+        dependencies: &[Vec<usize>],
+    ) {
+        let mut order = values.to_vec();
+        order.sort_by_key(|&value| live_ranges[value].written);
+        // Last value of each range of bytes: by its begin, its end and the value.
+        let mut last: BTreeMap<u64, (u64, usize)> = BTreeMap::new();
+        for value in order.into_iter().filter(|&value| size(bundle, value) > 0) {
+            let (begin, end) = (self.offsets[value], self.offsets[value] + size(bundle, value));
+            let overlapping: Vec<u64> = last
+                .range(..end)
+                .rev()
+                .take_while(|(_, (other_end, _))| *other_end > begin)
+                .map(|(&other_begin, _)| other_begin)
+                .collect();
+            for other_begin in overlapping {
+                let Some((other_end, other)) = last.remove(&other_begin) else { continue };
+                // Parts that stay.
+                if other_begin < begin {
+                    last.insert(other_begin, (begin, other));
+                }
+                if other_end > end {
+                    last.insert(end, (other_end, other));
+                }
+                if let Some(written) = live_ranges[value].written {
+                    let users = live_ranges[other].used.iter().chain(&live_ranges[other].written);
+                    self.after[written].extend(users.filter(|step| !dependencies[written].contains(step)));
+                }
+            }
+            last.insert(begin, (end, value));
+        }
+        for after in &mut self.after {
+            after.sort_unstable();
+            after.dedup();
+        }
+    }
+}
+
+/// Returns the bytes that a value occupies.
+fn size(bundle: &Bundle, value: usize) -> u64 {
+    bundle.values[value].tensor.bytes.next_multiple_of(ALIGNMENT)
+}
+
+impl LiveRange {
+    /// Returns true if all steps that read or write it complete before the other value is written, by dependences.
+    fn ends_before(&self, other: &Self, closure: &DependenceClosure) -> bool {
+        match other.written {
+            Some(written) if !self.is_live_out => {
+                self.used.iter().chain(&self.written).all(|&step| closure.is_before(step, written))
+            }
+            _ => false,
+        }
+    }
+
+    /// Returns true if all steps that read or write it are listed before the step that writes the other value.
+    fn precedes(&self, other: &Self) -> bool {
+        let last = self.used.last().copied().max(self.written);
+        match other.written {
+            Some(written) if !self.is_live_out => last.is_none_or(|last| last < written),
+            _ => false,
+        }
     }
 }
 
@@ -141,12 +226,16 @@ mod tests {
                 (0..1 + numbers.below(2)).map(|_| output - 1 - numbers.below(output.min(4))).collect();
             steps.push(json!({"launch": {"stage": 0, "inputs": inputs, "outputs": [output]}}));
         }
+        bundle_of(&values, &steps, count - 1)
+    }
+
+    fn bundle_of(values: &[Value], steps: &[Value], output: usize) -> Bundle {
         serde_json::from_value(json!({
             "format": "", "model": "", "executables": [],
             "objective": {"mode": "latency", "inputs": 1, "predicted_us": null, "bound_us": null},
             "devices": [{"id": "cpu0", "kind": "cpu", "threads": 1, "memory": 0}],
             "files": [], "values": values, "inputs": [{"name": "x", "value": 0}],
-            "outputs": [{"name": "y", "value": count - 1}], "constants": [], "prepare": [], "stages": [], "steps": steps,
+            "outputs": [{"name": "y", "value": output}], "constants": [], "prepare": [], "stages": [], "steps": steps,
             "sha256": ""
         }))
         .unwrap()
@@ -179,15 +268,44 @@ mod tests {
     #[test]
     fn no_topological_order_overwrites_a_live_value() {
         let mut numbers = Lcg(7);
-        let (mut shared, mut apart) = (0, 0);
+        let (mut ordered, mut shared, mut apart) = (0, 0, 0);
         for _ in 0..200 {
             let bundle = random_bundle(&mut numbers);
             let dependencies = bundle.dependencies();
-            let layout = MemoryPlan::new(&bundle, &dependencies);
-            (0..20).for_each(|_| run(&bundle, &layout, &dependencies, &mut numbers));
-            shared += layout.bytes[0];
+            let plans = [None, Some(0)].map(|available| MemoryPlan::new(&bundle, &dependencies, &[available]));
+            for plan in &plans {
+                let waits = dependencies.iter().zip(&plan.after).map(|(own, after)| [&own[..], after].concat());
+                let waits: Vec<Vec<usize>> = waits.collect();
+                (0..20).for_each(|_| run(&bundle, plan, &waits, &mut numbers));
+            }
+            assert!(plans[0].after.iter().all(Vec::is_empty));
+            shared += plans[0].bytes[0];
+            ordered += plans[1].bytes[0];
             apart += bundle.values.iter().map(|value| value.tensor.bytes.next_multiple_of(ALIGNMENT)).sum::<u64>();
         }
         assert!(shared * 4 < apart * 3, "{shared} of {apart}");
+        assert!(ordered * 10 < shared * 9, "{ordered} of {shared}");
+    }
+
+    #[test]
+    fn groups_wait_for_the_memory_of_earlier_ones() {
+        // Five groups of two steps each; the second has the output of the last group only.
+        let mut values = vec![json!({"name": "x", "device": 0, "tensor": {"type": "uint8", "shape": [8], "bytes": 8}})];
+        let mut steps = Vec::new();
+        for group in 0..5 {
+            for (input, bytes) in [(0, 640), (1 + 2 * group, 64)] {
+                let output = values.len();
+                values.push(json!({"name": output.to_string(), "device": 0, "tensor": {"type": "uint8", "shape": [bytes], "bytes": bytes}}));
+                steps.push(json!({"launch": {"stage": 0, "inputs": [input], "outputs": [output]}}));
+            }
+        }
+        let bundle = bundle_of(&values, &steps, 10);
+        let dependencies = bundle.dependencies();
+        let of_dependences = MemoryPlan::new(&bundle, &dependencies, &[Some(4096)]);
+        assert_eq!(of_dependences.bytes, [5 * (640 + 64) + 64]);
+        let of_order = MemoryPlan::new(&bundle, &dependencies, &[Some(4095 - 640)]);
+        assert_eq!(of_order.bytes, [640 + 2 * 64]);
+        // The first step of a group overwrites the value that the second one of the group before has read.
+        assert_eq!(of_order.after[2], [0, 1]);
     }
 }

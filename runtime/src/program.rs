@@ -7,6 +7,7 @@ use crate::{
     files::Roots,
     footprint,
     hal::{self, Allocation, Device, LoadOptions, LoadRequest, PrepareRequest, Properties},
+    layout::MemoryPlan,
     limits,
     loaded_device::LoadedDevice,
     options::Options,
@@ -20,6 +21,9 @@ pub(crate) struct Program {
     pub(crate) bundle: Bundle,
     pub(crate) steps: Vec<PlannedStep>,
     pub(crate) lanes: Lanes,
+    pub(crate) in_flight: usize,
+    /// Memory of the values of a request.
+    pub(crate) memory: MemoryPlan,
     /// Kept alive because executables of devices in host memory contain pointers to them.
     _constants: Constants,
     pub(crate) devices: Vec<LoadedDevice>,
@@ -38,11 +42,15 @@ pub(crate) struct PlannedStep {
     pub(crate) is_synchronized: bool,
     /// True if a device with a queue copies a value to the host.
     pub(crate) is_download: bool,
+    /// True if it overwrites a value that earlier steps have read, which may only be enqueued.
+    pub(crate) overwrites: bool,
+    /// True if a later step overwrites the value that this transfer to a device with a queue reads.
+    pub(crate) is_overwritten: bool,
     /// Priority; of the ready steps of a request, the one with the lowest rank runs first.
     pub(crate) rank: u32,
-    /// Steps that write its operands.
+    /// Steps that it waits for: those that write its operands, and those that use bytes that it overwrites.
     pub(crate) dependencies: Vec<usize>,
-    /// Steps that read its results.
+    /// Steps that wait for it.
     pub(crate) dependents: Vec<usize>,
     /// Range of its calls' buffers in the buffer table of a slot.
     pub(crate) table: Range<usize>,
@@ -55,7 +63,8 @@ impl Program {
         let of_devices = drivers.of(&bundle)?;
         let properties: Vec<Properties> = of_devices.iter().map(|driver| driver.properties()).collect();
         let usual = footprint::default_in_flight(&bundle);
-        limits::check(&bundle, &properties, options.in_flight.unwrap_or(usual), usual, options.map_weights)?;
+        let in_flight = options.in_flight.unwrap_or(usual).max(1);
+        limits::check(&bundle, &properties, in_flight, usual, options.map_weights)?;
         for file in &bundle.files {
             // Executables are small, and running a corrupted one is undefined behavior, so their hash is always checked.
             let is_code = bundle.executables.iter().any(|executable| executable.file == file.path);
@@ -93,9 +102,11 @@ impl Program {
             // Constants that only devices with their own memory read have been copied there.
             constants.retain(&host_constants(&bundle, &loaded));
         }
-        let steps = plan_steps(&bundle, &lanes, &loaded);
+        let memory = footprint::memory_plan(&bundle, in_flight);
+        let steps = plan_steps(&bundle, &lanes, &loaded, &memory);
         let transports = lanes.links.iter().map(|&link| transport(&loaded, link, &options.transport)).collect();
-        Ok(Self { bundle, steps, lanes, _constants: constants, devices: loaded, transports, workers })
+        let _constants = constants;
+        Ok(Self { bundle, steps, lanes, in_flight, memory, _constants, devices: loaded, transports, workers })
     }
 
     /// Allocates memory for the values of a device. Host memory is pinned if a link connects it to a device with its own
@@ -184,10 +195,18 @@ fn host_constants(bundle: &Bundle, devices: &[LoadedDevice]) -> Vec<bool> {
 }
 
 /// Computes lanes, dependences, buffer ranges and priorities of all steps.
-fn plan_steps(bundle: &Bundle, lanes: &Lanes, devices: &[LoadedDevice]) -> Vec<PlannedStep> {
+fn plan_steps(bundle: &Bundle, lanes: &Lanes, devices: &[LoadedDevice], memory: &MemoryPlan) -> Vec<PlannedStep> {
     let mut steps: Vec<PlannedStep> = Vec::with_capacity(bundle.steps.len());
     let each = bundle.steps.iter().zip(&lanes.of_step).zip(bundle.dependencies());
-    for (index, ((step, &lane), dependencies)) in each.enumerate() {
+    for (index, ((step, &lane), mut dependencies)) in each.enumerate() {
+        let overwrites = !memory.after[index].is_empty();
+        for &earlier in &memory.after[index] {
+            let PlannedStep { is_overwritten, is_synchronized, .. } = &mut steps[earlier];
+            let is_upload = matches!(&bundle.steps[earlier].action, Action::Transfer { input, output }
+                if devices[bundle.values[*output].device].is_queued() && devices[bundle.values[*input].device].is_on_host());
+            (*is_overwritten, *is_synchronized) = (*is_overwritten || is_upload, *is_synchronized || is_upload);
+        }
+        dependencies.extend(&memory.after[index]);
         dependencies.iter().for_each(|&other| steps[other].dependents.push(index));
         let device = |value: usize| &devices[bundle.values[value].device];
         let is_queued = match &step.action {
@@ -210,6 +229,8 @@ fn plan_steps(bundle: &Bundle, lanes: &Lanes, devices: &[LoadedDevice]) -> Vec<P
             is_queued,
             is_synchronized,
             is_download,
+            overwrites,
+            is_overwritten: false,
             rank: 0,
             dependencies,
             dependents,

@@ -8,7 +8,6 @@ use crate::{
     error::{Error, Result},
     footprint::{self, MemoryUse},
     hal,
-    layout::MemoryPlan,
     options::Options,
     pool::Pool,
     program::Program,
@@ -43,8 +42,7 @@ impl Runtime {
     pub fn load(folder: impl AsRef<Path>, options: Options) -> Result<Self> {
         let program = Program::load(folder.as_ref(), &options)?;
         let bundle = &program.bundle;
-        let in_flight = options.in_flight.unwrap_or_else(|| footprint::default_in_flight(bundle)).max(1);
-        let layout = MemoryPlan::new(bundle, &bundle.dependencies());
+        let in_flight = program.in_flight;
         let arena = |(index, &bytes): (usize, &u64)| {
             hal::allocate(
                 &*program.devices[index].device,
@@ -53,7 +51,7 @@ impl Runtime {
             )
         };
         let arenas = footprint::arena_bytes(bundle).iter().enumerate().map(arena).collect::<Result<Vec<_>>>()?;
-        let slots = (0..in_flight).map(|index| Slot::new(index, &program, &layout, &arenas)).collect::<Result<_>>()?;
+        let slots = (0..in_flight).map(|index| Slot::new(index, &program, &arenas)).collect::<Result<_>>()?;
         let may_read_in_place = bundle.inputs.iter().map(|port| program.may_read_in_place(port.value)).collect();
         let may_write_in_place = bundle.outputs.iter().map(|port| program.may_write_in_place(port.value)).collect();
         let remote = program.devices.iter().find(|device| !device.is_on_host());
@@ -62,7 +60,6 @@ impl Runtime {
             program.workers.executors(program.steps.len() * in_flight, program.has_device_outputs());
         let output_names = Arc::new(bundle.outputs.iter().map(|output| output.name.clone()).collect());
         let engine = Arc::new(Engine {
-            layout,
             may_read_in_place,
             may_write_in_place,
             _arenas: arenas,

@@ -4,7 +4,6 @@ use crate::{
     bundle::{Action, Buffer, Port},
     error::{Error, Result},
     hal::{self, Allocation, Event},
-    layout::MemoryPlan,
     loaded_device::LoadedDevice,
     program::Program,
     request::{Outputs, Request},
@@ -87,18 +86,13 @@ unsafe impl Send for Slot {}
 unsafe impl Sync for Slot {}
 
 impl Slot {
-    pub(crate) fn new(
-        index: usize,
-        program: &Program,
-        layout: &MemoryPlan,
-        arenas: &[Box<dyn Allocation>],
-    ) -> Result<Self> {
-        let bundle = &program.bundle;
+    pub(crate) fn new(index: usize, program: &Program, arenas: &[Box<dyn Allocation>]) -> Result<Self> {
+        let Program { bundle, memory, .. } = program;
         let block = |(device, &bytes): (usize, &u64)| program.values(device, bytes);
-        let blocks: Vec<Box<dyn Allocation>> = layout.bytes.iter().enumerate().map(block).collect::<Result<_>>()?;
+        let blocks: Vec<Box<dyn Allocation>> = memory.bytes.iter().enumerate().map(block).collect::<Result<_>>()?;
         let address = |(index, value): (usize, &crate::bundle::Value)| match value.constant {
             Some(constant) => program.constant_value(value.device, constant),
-            None => Ok(blocks[value.device].address().wrapping_add(layout.offsets[index] as usize)),
+            None => Ok(blocks[value.device].address().wrapping_add(memory.offsets[index] as usize)),
         };
         let values: Vec<*mut u8> = bundle.values.iter().enumerate().map(address).collect::<Result<_>>()?;
         let mut table = Vec::with_capacity(program.table_length());
@@ -141,9 +135,9 @@ impl Slot {
     ///
     /// # Safety
     /// The calling thread owns the slot, and no step of its request is ready yet.
-    pub(crate) unsafe fn bind(&self, program: &Program, layout: &MemoryPlan, value: usize, lent: Option<*mut u8>) {
+    pub(crate) unsafe fn bind(&self, program: &Program, value: usize, lent: Option<*mut u8>) {
         let device = program.bundle.values[value].device;
-        let own = self.blocks[device].address().wrapping_add(layout.offsets[value] as usize);
+        let own = self.blocks[device].address().wrapping_add(program.memory.offsets[value] as usize);
         let address = lent.unwrap_or(own);
         // SAFETY: guaranteed by the caller.
         let Pointers { values, table } = unsafe { &mut *self.pointers.get() };

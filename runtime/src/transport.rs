@@ -59,12 +59,19 @@ impl Transport for Download {
 }
 
 /// Copy between device memories, performed by the sending device.
-struct PeerCopy(Arc<dyn Executable>);
+struct PeerCopy {
+    from: Arc<dyn Executable>,
+    to: Arc<dyn Executable>,
+}
 
 impl Transport for PeerCopy {
     unsafe fn begin(&self, owner: Owner, copy: Copy) -> Result<Option<Event>, String> {
+        if owner.overwrites {
+            // The sending device does not know what is enqueued on the receiving one.
+            self.to.queue().synchronize(owner.slot)?;
+        }
         // SAFETY: guaranteed by the caller.
-        unsafe { self.0.queue().copy(owner, &mut [copy].into_iter(), true) }.map(|()| None)
+        unsafe { self.from.queue().copy(owner, &mut [copy].into_iter(), true) }.map(|()| None)
     }
 }
 
@@ -79,6 +86,6 @@ pub(crate) fn transport(
         (true, true) => host.clone(),
         (true, false) => Arc::new(Upload(to.executable.clone())),
         (false, true) => Arc::new(Download(from.executable.clone())),
-        (false, false) => Arc::new(PeerCopy(from.executable.clone())),
+        (false, false) => Arc::new(PeerCopy { from: from.executable.clone(), to: to.executable.clone() }),
     }
 }

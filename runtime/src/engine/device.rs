@@ -5,6 +5,7 @@ use crate::{
     bundle::{Action, Port, unit},
     error::{Error, Result},
     hal::{Arguments, Copy, Launch, Owner, Queue, QueueResult},
+    program::PlannedStep,
     request::{Outputs, Request},
     slot::Slot,
     span::{Recording, Span, Spans},
@@ -66,7 +67,7 @@ impl Engine {
             let Action::Launch { stage, .. } = planned.action else { continue };
             let device = &self.program.devices[self.program.bundle.stages[stage].device];
             for slot in &self.slots {
-                let owner = Owner { slot: slot.index, step: Some(step), recorded: None };
+                let owner = Owner { slot: slot.index, step: Some(step), recorded: None, overwrites: false };
                 device.executable.prepare_cold(&self.describe_launch(slot, owner, (step, stage), &|| false, None))?;
             }
         }
@@ -107,7 +108,13 @@ impl Engine {
             Some(event) => Some(event),
             None => self.begin_transfer(slot, (step, owner))?,
         };
-        event.map_or(Ok(()), |event| transport.wait(event)).map_err(|problem| self.not_transferred(step, problem))
+        let waited = event.map_or(Ok(()), |event| transport.wait(event));
+        let Action::Transfer { output, .. } = self.program.bundle.steps[step].action else { return Ok(()) };
+        let finished = match self.program.steps[step].is_overwritten {
+            true => waited.and_then(|()| self.program.device_of(output).queue().synchronize(slot.index)),
+            false => waited,
+        };
+        finished.map_err(|problem| self.not_transferred(step, problem))
     }
 
     fn begin_transfer(&self, slot: &Slot, (step, owner): (usize, Owner)) -> Result<Option<crate::hal::Event>> {
@@ -139,9 +146,9 @@ impl Engine {
 
     /// Returns the owner of a step's work. The device records its time if it has a queue and only steps are recorded.
     pub(super) fn owner(&self, slot: &Slot, request: u64, step: usize) -> Owner {
-        let is_recorded =
-            self.program.steps[step].is_queued && self.recording.load(Ordering::Relaxed) == Recording::Steps as u8;
-        Owner { slot: slot.index, step: Some(step), recorded: is_recorded.then_some(request) }
+        let PlannedStep { is_queued, overwrites, .. } = self.program.steps[step];
+        let is_recorded = is_queued && self.recording.load(Ordering::Relaxed) == Recording::Steps as u8;
+        Owner { slot: slot.index, step: Some(step), recorded: is_recorded.then_some(request), overwrites }
     }
 
     fn not_transferred(&self, step: usize, problem: String) -> Error {
@@ -172,7 +179,7 @@ impl Engine {
                 let value = self.program.bundle.inputs[port].value;
                 Copy { to: slot.value(value), from: source, bytes: input.len() as u64 }
             });
-            let owner = Owner { slot: slot.index, step: None, recorded: None };
+            let owner = Owner { slot: slot.index, step: None, recorded: None, overwrites: false };
             // SAFETY: this thread owns the slot, and none of its steps is ready yet.
             unsafe { queue.upload(owner, &mut copies) }
         })
@@ -204,7 +211,7 @@ impl Engine {
             let targets: Vec<(usize, *mut u8, *mut u8)> = ports.iter().map(targets).collect();
             let mut copies =
                 targets.iter().map(|&(port, _, to)| Copy { to, from: slot.value(value(port)), bytes: bytes(port) });
-            let owner = Owner { slot: slot.index, step: None, recorded: None };
+            let owner = Owner { slot: slot.index, step: None, recorded: None, overwrites: false };
             // SAFETY: all steps are enqueued; targets are staging buffers, or the caller's buffers, whose sizes were checked.
             let event = unsafe { queue.download(owner, &mut copies) }?;
             queue.wait(event)?;

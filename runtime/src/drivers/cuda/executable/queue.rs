@@ -31,6 +31,10 @@ impl Queue for CudaExecutable {
     }
 
     unsafe fn upload(&self, owner: Owner, copies: &mut dyn Iterator<Item = Copy>) -> QueueResult {
+        if owner.overwrites {
+            let waited = self.wait_on_stream(owner.slot, WorkKind::Compute, self.upload_stream);
+            waited.map_err(|fault| self.fault_message(fault))?;
+        }
         let sent = self.timed(owner, self.upload_stream, || {
             // SAFETY: guaranteed by the caller.
             each(copies, |it| unsafe { self.gpu.copy_to_device(address(it.to), it.from, it.bytes, self.upload_stream) })
