@@ -336,7 +336,7 @@ module attributes {divi.plan = {objective = "batch", inputs = 4 : i64, value = 2
   divi.link @cpu0 -> @gpu0 {bandwidth = 1.0e9 : f64, latency = 1.0e-6 : f64}
   divi.link @gpu0 -> @cpu0 {bandwidth = 1.0e9 : f64, latency = 1.0e-6 : f64}
   func.func @main(%x: tensor<1x250xf32>) -> tensor<1x250xf32> {
-    // expected-error @below {{'onnx.Relu' op 'a' has two batches on @cpu0: a task runs once on a device}}
+    // expected-error @below {{'onnx.Relu' op 'a' has two batches on @cpu0: a task runs once on a device, as launches is one in divi.plan}}
     %1 = "onnx.Relu"(%x) {onnx_node_name = "a", divi.cost = #divi.cost<@cpu0 = {1 = 6.0, 2 = 10.0}, @gpu0 = {2 = 10.0}>, divi.batches = [#divi.batch<@cpu0, start = 0.0, inputs = [0, 1]>, #divi.batch<@cpu0, start = 10.0, inputs = [2, 3]>]} : (tensor<1x250xf32>) -> tensor<1x250xf32>
     return %1 : tensor<1x250xf32>
   }
@@ -1261,7 +1261,7 @@ module attributes {divi.plan = {objective = "batch", inputs = 4 : i64, value = 1
 // -----
 
 // Tests that a stage must run once for an input.
-module attributes {divi.plan = {objective = "batch", inputs = 4 : i64, value = 20.0 : f64, bound = 0.0 : f64, gap = 1.0 : f64, bound_by = "path", algorithm = "heft"}} {
+module attributes {divi.plan = {objective = "batch", inputs = 4 : i64, value = 20.0 : f64, bound = 0.0 : f64, gap = 1.0 : f64, bound_by = "path", algorithm = "heft", launches = "many"}} {
   divi.device @cpu0 {kind = "cpu", memory = 100000 : i64, batch_sizes = [2]}
   divi.device @gpu0 {kind = "cuda", memory = 100000 : i64, batch_sizes = [2]}
   divi.link @cpu0 -> @gpu0 {bandwidth = 1.0e9 : f64, latency = 1.0e-6 : f64}
@@ -1284,6 +1284,37 @@ module attributes {divi.plan = {objective = "batch", inputs = 4 : i64, value = 2
     %b = divi.transfer %g from @gpu0 to @cpu0 {divi.start = 7.0 : f64} : tensor<2x250xf32>
     %u = divi.gather %b of 2, %c of 2 axis 0 : (tensor<2x250xf32>, tensor<2x250xf32>) -> tensor<4x250xf32>
     // expected-error @below {{@main.cpu0.0 is launched a second time for inputs 2, 3}}
+    %c2 = divi.launch @main.cpu0.0(%o) on @cpu0 {divi.inputs = array<i64: 2, 3>, divi.start = 10.0 : f64} : (tensor<2x250xf32>) -> tensor<2x250xf32>
+    return %u : tensor<4x250xf32>
+  }
+}
+
+// -----
+
+// Tests that a stage is launched once unless the plan may have many launches.
+module attributes {divi.plan = {objective = "batch", inputs = 4 : i64, value = 20.0 : f64, bound = 0.0 : f64, gap = 1.0 : f64, bound_by = "path", algorithm = "heft"}} {
+  divi.device @cpu0 {kind = "cpu", memory = 100000 : i64, batch_sizes = [2]}
+  divi.device @gpu0 {kind = "cuda", memory = 100000 : i64, batch_sizes = [2]}
+  divi.link @cpu0 -> @gpu0 {bandwidth = 1.0e9 : f64, latency = 1.0e-6 : f64}
+  divi.link @gpu0 -> @cpu0 {bandwidth = 1.0e9 : f64, latency = 1.0e-6 : f64}
+  func.func private @main.cpu0.0(%a: tensor<2x250xf32>) -> tensor<2x250xf32> attributes {divi.device = @cpu0} {
+    // expected-error @below {{'onnx.Relu' op 'a' runs more than once for inputs 2, 3: outline again}}
+    %0 = "onnx.Relu"(%a) {onnx_node_name = "a", divi.cost = #divi.cost<@cpu0 = {2 = 10.0}, @gpu0 = {2 = 4.0}>} : (tensor<2x250xf32>) -> tensor<2x250xf32>
+    return %0 : tensor<2x250xf32>
+  }
+  func.func private @main.gpu0.0(%a: tensor<2x250xf32>) -> tensor<2x250xf32> attributes {divi.device = @gpu0} {
+    %0 = "onnx.Relu"(%a) {onnx_node_name = "a", divi.cost = #divi.cost<@cpu0 = {2 = 10.0}, @gpu0 = {2 = 4.0}>} : (tensor<2x250xf32>) -> tensor<2x250xf32>
+    return %0 : tensor<2x250xf32>
+  }
+  func.func @main(%x: tensor<4x250xf32>) -> tensor<4x250xf32> {
+    %s = divi.slice %x[0, 1] of 4 axis 0 : tensor<4x250xf32> -> tensor<2x250xf32>
+    %t = divi.transfer %s from @cpu0 to @gpu0 {divi.start = 0.0 : f64} : tensor<2x250xf32>
+    %o = divi.slice %x[2, 3] of 4 axis 0 : tensor<4x250xf32> -> tensor<2x250xf32>
+    %c = divi.launch @main.cpu0.0(%o) on @cpu0 {divi.inputs = array<i64: 2, 3>, divi.start = 0.0 : f64} : (tensor<2x250xf32>) -> tensor<2x250xf32>
+    %g = divi.launch @main.gpu0.0(%t) on @gpu0 {divi.inputs = array<i64: 0, 1>, divi.start = 3.0 : f64} : (tensor<2x250xf32>) -> tensor<2x250xf32>
+    %b = divi.transfer %g from @gpu0 to @cpu0 {divi.start = 7.0 : f64} : tensor<2x250xf32>
+    %u = divi.gather %b of 2, %c of 2 axis 0 : (tensor<2x250xf32>, tensor<2x250xf32>) -> tensor<4x250xf32>
+    // expected-error @below {{@main.cpu0.0 is launched a second time: a stage runs once, as launches is one in divi.plan}}
     %c2 = divi.launch @main.cpu0.0(%o) on @cpu0 {divi.inputs = array<i64: 2, 3>, divi.start = 10.0 : f64} : (tensor<2x250xf32>) -> tensor<2x250xf32>
     return %u : tensor<4x250xf32>
   }
@@ -1343,5 +1374,41 @@ module attributes {divi.plan = {objective = "latency", value = 20.0 : f64, bound
     %21 = "onnx.Relu"(%20) {onnx_node_name = "n21", divi.cost = #divi.cost<@cpu0 = {1 = 10.0}, @gpu0 = {1 = 10.0}>, divi.start = 21.0 : f64} : (tensor<1000xf32>) -> tensor<1000xf32>
     %22 = "onnx.Relu"(%21) {onnx_node_name = "n22", divi.cost = #divi.cost<@cpu0 = {1 = 10.0}, @gpu0 = {1 = 10.0}>, divi.start = 22.0 : f64} : (tensor<1000xf32>) -> tensor<1000xf32>
     return %22 : tensor<1000xf32>
+  }
+}
+
+// -----
+
+// Tests that the number of launches is a known one.
+// expected-error @below {{has a divi.plan with launches "few": it must be one or many}}
+module attributes {divi.plan = {objective = "batch", value = 20.0 : f64, bound = 0.0 : f64, gap = 1.0 : f64, bound_by = "path", algorithm = "auto", inputs = 2 : i64, launches = "few"}} {
+  divi.device @cpu0 {kind = "cpu", memory = 100000 : i64}
+  func.func @main(%x: tensor<1x1000xf32>) -> tensor<1x1000xf32> {
+    %0 = "onnx.Relu"(%x) {onnx_node_name = "a", divi.cost = #divi.cost<@cpu0 = {1 = 10.0}>, divi.batches = [#divi.batch<@cpu0, start = 0.0, inputs = [0]>, #divi.batch<@cpu0, start = 10.0, inputs = [1]>]} : (tensor<1x1000xf32>) -> tensor<1x1000xf32>
+    return %0 : tensor<1x1000xf32>
+  }
+}
+
+// -----
+
+// Tests that of several launches on a device each has other inputs.
+module attributes {divi.plan = {objective = "batch", value = 30.0 : f64, bound = 0.0 : f64, gap = 1.0 : f64, bound_by = "path", algorithm = "auto", inputs = 2 : i64, launches = "many"}} {
+  divi.device @cpu0 {kind = "cpu", memory = 100000 : i64}
+  func.func @main(%x: tensor<1x1000xf32>) -> tensor<1x1000xf32> {
+    // expected-error @below {{'onnx.Relu' op attribute 'divi.batches' has input 1 in two batches}}
+    %0 = "onnx.Relu"(%x) {onnx_node_name = "a", divi.cost = #divi.cost<@cpu0 = {1 = 10.0, 2 = 15.0}>, divi.batches = [#divi.batch<@cpu0, start = 0.0, inputs = [0, 1]>, #divi.batch<@cpu0, start = 15.0, inputs = [1]>]} : (tensor<1x1000xf32>) -> tensor<1x1000xf32>
+    return %0 : tensor<1x1000xf32>
+  }
+}
+
+// -----
+
+// Tests that launches of one task do not overlap on a device.
+module attributes {divi.plan = {objective = "batch", value = 18.0 : f64, bound = 0.0 : f64, gap = 1.0 : f64, bound_by = "path", algorithm = "auto", inputs = 2 : i64, launches = "many"}} {
+  divi.device @cpu0 {kind = "cpu", memory = 100000 : i64}
+  func.func @main(%x: tensor<1x1000xf32>) -> tensor<1x1000xf32> {
+    // expected-error @below {{'onnx.Relu' op 'a' starts at 8 us on @cpu0, where 'onnx.Relu' op 'a' runs until 10 us: start it 2 us later}}
+    %0 = "onnx.Relu"(%x) {onnx_node_name = "a", divi.cost = #divi.cost<@cpu0 = {1 = 10.0}>, divi.batches = [#divi.batch<@cpu0, start = 0.0, inputs = [0]>, #divi.batch<@cpu0, start = 8.0, inputs = [1]>]} : (tensor<1x1000xf32>) -> tensor<1x1000xf32>
+    return %0 : tensor<1x1000xf32>
   }
 }

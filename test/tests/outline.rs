@@ -19,6 +19,8 @@ const GRAPHS: usize = 400;
 const MIN_SAME: usize = 390;
 const DEVICES: [&str; 3] = ["cpu0", "gpu0", "gpu1"];
 const QUEUED: usize = 4;
+/// Maximum number of launches of a task on a device.
+const LAUNCHES: usize = 2;
 
 #[test]
 fn stages_compute_the_outputs_of_the_model() {
@@ -30,7 +32,8 @@ fn stages_compute_the_outputs_of_the_model() {
     for seed in 0..GRAPHS {
         let folder = root.join(format!("random_{seed}"));
         let mut random = Random(seed as u64);
-        match plan_and_write(&folder, &mut random, if seed % 3 == 0 { 1 } else { QUEUED }) {
+        let (queued, launches) = [(1, 1), (QUEUED, 1), (QUEUED, LAUNCHES)][seed % 3];
+        match plan_and_write(&folder, &mut random, queued, launches) {
             Ok(stages) => {
                 staged += 1;
                 cut += usize::from(stages.contains("\"slice\"") && stages.contains("\"gather\""));
@@ -56,11 +59,11 @@ fn python(arguments: &[&std::ffi::OsStr]) -> String {
 }
 
 /// Plans a graph at random, outlines it, and writes its stages; returns `stages.json`.
-fn plan_and_write(folder: &Path, random: &mut Random, queued: usize) -> Result<String, String> {
+fn plan_and_write(folder: &Path, random: &mut Random, queued: usize, launches: usize) -> Result<String, String> {
     let context = divi_test::context();
     let imported = divi_test::import_file(&context, &folder.join("model.onnx"), Options::default());
     let (model, _) = imported.map_err(|error| error.to_string())?;
-    let planned = plan(&context, &model, random, queued);
+    let planned = plan(&context, &model, random, queued, launches);
     let module = divi_test::parse(&context, planned.as_bytes()).map_err(|error| format!("{error}\n{planned}"))?;
     divi_test::verify(&context, &module)?;
     let places = places(&module, queued)?;
@@ -79,14 +82,15 @@ fn plan_and_write(folder: &Path, random: &mut Random, queued: usize) -> Result<S
 }
 
 /// Returns the module as text, with devices, costs and a plan; starts are the positions of the tasks, not feasible times.
-fn plan(context: &Context, model: &Module<'_>, random: &mut Random, queued: usize) -> String {
+fn plan(context: &Context, model: &Module<'_>, random: &mut Random, queued: usize, launches: usize) -> String {
+    // By input: its device and launch there.
     let mut split: Vec<usize> = vec![0; queued];
     for (start, task) in block(divi_test::function(model)).into_iter().enumerate() {
         if matches!(operation_name(task), "onnx.Constant" | "onnx.NoValue" | "func.return") {
             continue;
         }
         if random.below(3) == 0 {
-            split.iter_mut().for_each(|device| *device = random.below(DEVICES.len()));
+            split.iter_mut().for_each(|on| *on = random.below(launches * DEVICES.len()));
         }
         let sizes: Vec<String> = (1..=queued).map(|size| format!("{size} = {}.0", 1 + size)).collect();
         let costs: Vec<String> = DEVICES.iter().map(|device| format!("@{device} = {{{}}}", sizes.join(", "))).collect();
@@ -96,13 +100,14 @@ fn plan(context: &Context, model: &Module<'_>, random: &mut Random, queued: usiz
             set(context, task, "divi.start", &format!("{start}.0 : f64"));
             continue;
         }
-        let batch = |(device, name): (usize, &&str)| {
+        let batch = |on: usize| {
+            let name = DEVICES[on / launches];
             let inputs: Vec<String> =
-                (0..queued).filter(|input| split[*input] == device).map(|input| input.to_string()).collect();
+                (0..queued).filter(|input| split[*input] == on).map(|input| input.to_string()).collect();
             let inputs = Some(inputs.join(", ")).filter(|inputs| !inputs.is_empty())?;
             Some(format!("#divi.batch<@{name}, start = {start}.0, inputs = [{inputs}]>"))
         };
-        let batches: Vec<String> = DEVICES.iter().enumerate().filter_map(batch).collect();
+        let batches: Vec<String> = (0..launches * DEVICES.len()).filter_map(batch).collect();
         set(context, task, "divi.batches", &format!("[{}]", batches.join(", ")));
     }
     let text = divi_test::print(model);
@@ -110,7 +115,10 @@ fn plan(context: &Context, model: &Module<'_>, random: &mut Random, queued: usiz
     let (_, body) = text.split_once("({\n").expect("a module has a body");
     let (body, _) = body.rsplit_once("\n})").expect("a body ends");
     let objective = if queued == 1 { "latency" } else { "batch" };
-    let inputs = if queued == 1 { String::new() } else { format!(", inputs = {queued} : i64") };
+    let mut inputs = if queued == 1 { String::new() } else { format!(", inputs = {queued} : i64") };
+    if launches > 1 {
+        inputs += ", launches = \"many\"";
+    }
     let header = format!(
         "module attributes {{divi.plan = {{objective = \"{objective}\", value = 1.0 : f64, bound = 0.0 : f64, gap = 1.0 : \
          f64, bound_by = \"nothing\", algorithm = \"test\", seed = 0 : i64{inputs}}}}} {{\n"

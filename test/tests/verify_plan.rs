@@ -12,21 +12,23 @@ use melior::{Context, pass::PassManager, utility::parse_pass_pipeline};
 use std::sync::OnceLock;
 
 /// Options of `divi-partition`.
-const OPTIONS: [&str; 11] = [
+const OPTIONS: [&str; 13] = [
     "algorithm=heft",
     "objective=batch inputs=4 algorithm=heft",
+    "objective=batch inputs=4 launches=many iterations=50",
     "objective=pipeline algorithm=slicegraph iterations=20",
     "objective=pipeline pipeline-cost=overlap algorithm=slicegraph iterations=20",
     "objective=pipeline allow-shared-devices k=4 algorithm=slicegraph iterations=20",
     "algorithm=heft contention=exclusive",
     "algorithm=heft contention=shared",
     "objective=batch inputs=4 algorithm=heft contention=exclusive",
+    "objective=batch inputs=5 launches=many iterations=50 contention=exclusive",
     "objective=pipeline algorithm=slicegraph iterations=20 contention=shared",
     "algorithm=heft contention=exclusive cold",
     "algorithm=sortinghat iterations=20 contention=shared resident=0.5",
 ];
 /// Default number of random graphs; overridden by `DIVI_GRAPHS`.
-const GRAPHS: u64 = 11;
+const GRAPHS: u64 = 13;
 /// Options with which parameters arrive with the input, so that stages cannot be merged.
 const COLD: [&str; 2] = ["cold", "resident"];
 

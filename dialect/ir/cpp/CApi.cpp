@@ -94,14 +94,14 @@ int64_t diviBatchAttrGetInput(MlirAttribute attribute, intptr_t index) {
 
 /// Returns null and emits a diagnostic at `location` if verification fails.
 MlirAttribute diviMoveAttrGetChecked(MlirLocation location, int64_t index, MlirStringRef from, MlirStringRef to,
-                                     double start, double end) {
+                                     double start, double end, intptr_t count, const int64_t *inputs) {
   Location loc = unwrap(location);
   MLIRContext *context = loc.getContext();
   Type f64 = Float64Type::get(context);
   return wrap(Attribute(MoveAttr::getChecked([&] { return emitError(loc); }, context, index,
                                              FlatSymbolRefAttr::get(context, unwrap(from)),
                                              FlatSymbolRefAttr::get(context, unwrap(to)), FloatAttr::get(f64, start),
-                                             FloatAttr::get(f64, end))));
+                                             FloatAttr::get(f64, end), ArrayRef<int64_t>(inputs, count))));
 }
 bool diviAttrIsAMove(MlirAttribute attribute) { return isa<MoveAttr>(unwrap(attribute)); }
 int64_t diviMoveAttrGetIndex(MlirAttribute attribute) { return cast<MoveAttr>(unwrap(attribute)).getIndex(); }
@@ -116,6 +116,10 @@ double diviMoveAttrGetStart(MlirAttribute attribute) {
 }
 double diviMoveAttrGetEnd(MlirAttribute attribute) {
   return cast<MoveAttr>(unwrap(attribute)).getEnd().getValueAsDouble();
+}
+intptr_t diviMoveAttrGetCount(MlirAttribute attribute) { return cast<MoveAttr>(unwrap(attribute)).getInputs().size(); }
+int64_t diviMoveAttrGetInput(MlirAttribute attribute, intptr_t index) {
+  return cast<MoveAttr>(unwrap(attribute)).getInputs()[index];
 }
 
 MlirType diviOnnxStringTypeGet(MlirContext context) { return wrap(Type(onnx::StringType::get(unwrap(context)))); }

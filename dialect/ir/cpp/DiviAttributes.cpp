@@ -154,16 +154,38 @@ LogicalResult CostAttr::verify(function_ref<InFlightDiagnostic()> emitError, Arr
 // #divi.batch
 //===----------------------------------------------------------------------===//
 
+/// Parses `inputs = [0, 1]`.
+static ParseResult parseInputs(AsmParser &parser, SmallVectorImpl<int64_t> &inputs) {
+  auto parseInput = [&] { return parser.parseInteger(inputs.emplace_back()); };
+  return failure(parser.parseKeyword("inputs") || parser.parseEqual() ||
+                 parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseInput));
+}
+
+static void printInputs(raw_ostream &os, ArrayRef<int64_t> inputs) {
+  os << "inputs = [";
+  llvm::interleaveComma(inputs, os);
+  os << ']';
+}
+
+/// Verifies that inputs are strictly increasing, and counted from 0.
+static LogicalResult verifyInputs(function_ref<InFlightDiagnostic()> emitError, StringRef name,
+                                  ArrayRef<int64_t> inputs) {
+  for (auto [before, after] : llvm::zip(inputs, inputs.drop_front(inputs.empty() ? 0 : 1)))
+    if (before >= after)
+      return emitError() << name << " has input " << after << " after input " << before
+                         << ": inputs must be strictly increasing";
+  if (!inputs.empty() && inputs.front() < 0)
+    return emitError() << name << " has input " << inputs.front() << ": inputs are counted from 0";
+  return success();
+}
+
 Attribute BatchAttr::parse(AsmParser &parser, Type) {
   SMLoc loc = parser.getCurrentLocation();
   StringAttr device;
   double start;
   SmallVector<int64_t> inputs;
-  auto parseInput = [&] { return parser.parseInteger(inputs.emplace_back()); };
   if (parser.parseLess() || parser.parseSymbolName(device) || parser.parseComma() || parser.parseKeyword("start") ||
-      parser.parseEqual() || parser.parseFloat(start) || parser.parseComma() || parser.parseKeyword("inputs") ||
-      parser.parseEqual() || parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseInput) ||
-      parser.parseGreater())
+      parser.parseEqual() || parser.parseFloat(start) || parser.parseComma() || parseInputs(parser, inputs) || parser.parseGreater())
     return {};
   return BatchAttr::getChecked([&] { return parser.emitError(loc); }, parser.getContext(),
                                FlatSymbolRefAttr::get(device),
@@ -175,9 +197,9 @@ void BatchAttr::print(AsmPrinter &printer) const {
   raw_ostream &os = printer.getStream();
   os << '<' << getDevice() << ", start = ";
   printNumber(os, getStart().getValueAsDouble());
-  os << ", inputs = [";
-  llvm::interleaveComma(getInputs(), os);
-  os << "]>";
+  os << ", ";
+  printInputs(os, getInputs());
+  os << '>';
 }
 
 LogicalResult BatchAttr::verify(function_ref<InFlightDiagnostic()> emitError, FlatSymbolRefAttr, FloatAttr start,
@@ -187,13 +209,7 @@ LogicalResult BatchAttr::verify(function_ref<InFlightDiagnostic()> emitError, Fl
     return emitError() << "#divi.batch has a start that is negative or not finite";
   if (inputs.empty())
     return emitError() << "#divi.batch has no inputs: remove it";
-  for (auto [before, after] : llvm::zip(inputs, inputs.drop_front()))
-    if (before >= after)
-      return emitError() << "#divi.batch has input " << after << " after input " << before
-                         << ": inputs must be strictly increasing";
-  if (inputs.front() < 0)
-    return emitError() << "#divi.batch has input " << inputs.front() << ": inputs are counted from 0";
-  return success();
+  return verifyInputs(emitError, "#divi.batch", inputs);
 }
 
 //===----------------------------------------------------------------------===//
@@ -205,15 +221,17 @@ Attribute MoveAttr::parse(AsmParser &parser, Type) {
   int64_t index;
   StringAttr from, to;
   double start, end;
+  SmallVector<int64_t> inputs;
   if (parser.parseLess() || parser.parseInteger(index) || parser.parseComma() || parser.parseSymbolName(from) ||
       parser.parseArrow() || parser.parseSymbolName(to) || parser.parseComma() || parser.parseKeyword("start") ||
       parser.parseEqual() || parser.parseFloat(start) || parser.parseComma() || parser.parseKeyword("end") ||
-      parser.parseEqual() || parser.parseFloat(end) || parser.parseGreater())
+      parser.parseEqual() || parser.parseFloat(end) ||
+      (succeeded(parser.parseOptionalComma()) && parseInputs(parser, inputs)) || parser.parseGreater())
     return {};
   Type f64 = Float64Type::get(parser.getContext());
   return MoveAttr::getChecked([&] { return parser.emitError(loc); }, parser.getContext(), index,
                               FlatSymbolRefAttr::get(from), FlatSymbolRefAttr::get(to), FloatAttr::get(f64, start),
-                              FloatAttr::get(f64, end));
+                              FloatAttr::get(f64, end), ArrayRef<int64_t>(inputs));
 }
 
 void MoveAttr::print(AsmPrinter &printer) const {
@@ -222,11 +240,15 @@ void MoveAttr::print(AsmPrinter &printer) const {
   printNumber(os, getStart().getValueAsDouble());
   os << ", end = ";
   printNumber(os, getEnd().getValueAsDouble());
+  if (!getInputs().empty()) {
+    os << ", ";
+    printInputs(os, getInputs());
+  }
   os << '>';
 }
 
 LogicalResult MoveAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t index, FlatSymbolRefAttr from,
-                               FlatSymbolRefAttr to, FloatAttr start, FloatAttr end) {
+                               FlatSymbolRefAttr to, FloatAttr start, FloatAttr end, ArrayRef<int64_t> inputs) {
   if (index < 0)
     return emitError() << "#divi.move has index " << index << ": indices start at 0";
   if (from == to)
@@ -234,7 +256,7 @@ LogicalResult MoveAttr::verify(function_ref<InFlightDiagnostic()> emitError, int
   double first = start.getValueAsDouble(), last = end.getValueAsDouble();
   if (!(first >= 0) || !(last >= first) || std::isinf(last))
     return emitError() << "#divi.move has a start that is negative, or an end that is before it or not finite";
-  return success();
+  return verifyInputs(emitError, "#divi.move", inputs);
 }
 
 //===----------------------------------------------------------------------===//
@@ -290,7 +312,7 @@ static LogicalResult verifyBatches(Operation *op, StringRef name, Attribute valu
 }
 
 /// Verifies `divi.moves` (transfers of the operation's results, or of a function's arguments) and `divi.copies` (transfers
-/// of its parameters, which all have index 0). An index moves at most once between two devices.
+/// of its parameters, which all have index 0). An index moves at most once between two devices, for each input.
 static LogicalResult verifyMoves(Operation *op, StringRef name, Attribute value) {
   auto moves = dyn_cast<ArrayAttr>(value);
   if (!moves || !llvm::all_of(moves, llvm::IsaPred<MoveAttr>))
@@ -302,7 +324,8 @@ static LogicalResult verifyMoves(Operation *op, StringRef name, Attribute value)
   bool copies = name == "divi.copies";
   int64_t count = copies ? 1 : function ? function.getNumArguments() : op->getNumResults();
   std::string what = copies ? "the parameters" : function ? "argument " : "result ";
-  llvm::SmallDenseSet<std::tuple<int64_t, Attribute, Attribute>> seen;
+  // A move without inputs has that of no input.
+  llvm::SmallDenseSet<std::tuple<int64_t, Attribute, Attribute, int64_t>> seen;
   for (auto move : moves.getAsRange<MoveAttr>()) {
     if (failed(verifyIsDevice(op, name, move.getFrom())) || failed(verifyIsDevice(op, name, move.getTo())))
       return failure();
@@ -312,10 +335,15 @@ static LogicalResult verifyMoves(Operation *op, StringRef name, Attribute value)
     if (move.getIndex() >= count)
       return op->emitOpError() << "attribute '" << name << "' moves " << what << move.getIndex() << ", but there "
                                << (count == 1 ? "is " : "are ") << count << ", counted from 0";
-    if (!seen.insert({move.getIndex(), move.getFrom(), move.getTo()}).second)
-      return op->emitOpError() << "attribute '" << name << "' moves "
-                               << (copies ? what : what + std::to_string(move.getIndex())) << " from "
-                               << move.getFrom() << " to " << move.getTo() << " twice";
+    int64_t none = -1;
+    for (int64_t input : move.getInputs().empty() ? ArrayRef<int64_t>(none) : move.getInputs())
+      if (!seen.insert({move.getIndex(), move.getFrom(), move.getTo(), input}).second) {
+        InFlightDiagnostic diagnostic = op->emitOpError() << "attribute '" << name << "' moves "
+                                                          << (copies ? what : what + std::to_string(move.getIndex()))
+                                                          << " from " << move.getFrom() << " to " << move.getTo()
+                                                          << " twice";
+        return input == none ? diagnostic : diagnostic << " for input " << input;
+      }
   }
   return success();
 }

@@ -66,6 +66,8 @@ unsafe extern "C" {
         to: MlirStringRef,
         start: f64,
         end: f64,
+        count: isize,
+        inputs: *const i64,
     ) -> MlirAttribute;
     pub(crate) fn diviAttrIsAMove(attribute: MlirAttribute) -> bool;
     pub(crate) fn diviMoveAttrGetIndex(attribute: MlirAttribute) -> i64;
@@ -73,6 +75,8 @@ unsafe extern "C" {
     pub(crate) fn diviMoveAttrGetTo(attribute: MlirAttribute) -> MlirStringRef;
     pub(crate) fn diviMoveAttrGetStart(attribute: MlirAttribute) -> f64;
     pub(crate) fn diviMoveAttrGetEnd(attribute: MlirAttribute) -> f64;
+    pub(crate) fn diviMoveAttrGetCount(attribute: MlirAttribute) -> isize;
+    pub(crate) fn diviMoveAttrGetInput(attribute: MlirAttribute, index: isize) -> i64;
 
     pub(crate) fn diviOnnxStringTypeGet(context: MlirContext) -> MlirType;
     pub(crate) fn diviOnnxSeqTypeGet(element: MlirType) -> MlirType;

@@ -108,10 +108,11 @@ def Divi_MoveAttr : Divi_Attr<"Move", "move"> {
     #divi.move<0, @gpu0 -> @gpu1, start = 12.5, end = 20.0>
     ```
     The number is the index of the operation's result or of the function's argument. Times are in microseconds. With
-    queued inputs, one transfer moves all inputs that the destination reads.
+    queued inputs, one transfer moves all inputs of a launch that the destination reads. If a task may have several
+    launches on a device, `inputs = [2, 3]` after the end lists them, strictly increasing, counted from 0.
   }];
   let parameters = (ins "int64_t":$index, "::mlir::FlatSymbolRefAttr":$from, "::mlir::FlatSymbolRefAttr":$to,
-    "::mlir::FloatAttr":$start, "::mlir::FloatAttr":$end);
+    "::mlir::FloatAttr":$start, "::mlir::FloatAttr":$end, ArrayRefParameter<"int64_t">:$inputs);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
 }

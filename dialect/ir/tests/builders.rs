@@ -103,10 +103,16 @@ fn batches_and_moves_read_back() {
     assert_eq!((batch.device(), batch.start(), batch.inputs()), ("gpu0", 12.5, vec![0, 2]));
     assert_eq!(batch.as_attribute().to_string(), "#divi.batch<@gpu0, start = 12.5, inputs = [0, 2]>");
     assert!(BatchAttribute::new(location, "gpu0", 0.0, &[2, 0]).is_none(), "inputs increase");
-    let moved = MoveAttribute::new(location, 1, "gpu0", "cpu0", 12.5, 20.0).unwrap();
+    let moved = MoveAttribute::new(location, 1, ["gpu0", "cpu0"], [12.5, 20.0], &[]).unwrap();
     assert_eq!((moved.index(), moved.from(), moved.to()), (1, "gpu0", "cpu0"));
-    assert_eq!((moved.start(), moved.end()), (12.5, 20.0));
-    assert!(MoveAttribute::new(location, 0, "gpu0", "gpu0", 0.0, 1.0).is_none(), "the devices differ");
+    assert_eq!((moved.start(), moved.end(), moved.inputs()), (12.5, 20.0, vec![]));
+    assert_eq!(moved.as_attribute().to_string(), "#divi.move<1, @gpu0 -> @cpu0, start = 12.5, end = 20.0>");
+    let of_launch = MoveAttribute::new(location, 0, ["gpu0", "cpu0"], [12.5, 20.0], &[2, 3]).unwrap();
+    assert_eq!(of_launch.inputs(), [2, 3]);
+    let text = "#divi.move<0, @gpu0 -> @cpu0, start = 12.5, end = 20.0, inputs = [2, 3]>";
+    assert_eq!(of_launch.as_attribute().to_string(), text);
+    assert!(MoveAttribute::new(location, 0, ["gpu0", "gpu0"], [0.0, 1.0], &[]).is_none(), "the devices differ");
+    assert!(MoveAttribute::new(location, 0, ["gpu0", "cpu0"], [0.0, 1.0], &[3, 2]).is_none(), "inputs increase");
 }
 
 #[test]

@@ -73,7 +73,7 @@ fn inline<'m>(module: Operation<'m>, function: Operation<'m>, block: Block<'m>) 
     let moves = transfers.iter().filter_map(|&transfer| {
         let (from, to) = (transfer.get(attr::FROM)?, transfer.get(attr::TO)?);
         let (start, end) = (Micros(transfer.get(attr::START)?), Micros(transfer.get(attr::END)?));
-        Some(Moved { value: transfer.operand(0), from, to, start, end })
+        Some(Moved { value: transfer.operand(0), from, to, start, end, inputs: vec![] })
     });
     write_moves(function, moves)?;
     for transfer in transfers {

@@ -19,7 +19,11 @@ use crate::{
     tasks::task_kind,
 };
 use divi_dialect::{Operation, attr};
-use divi_planner::{Objective, Plan, Problem, problem::Contention};
+use divi_planner::{
+    DEFAULT_ALGORITHM, Objective, Plan, Problem,
+    plan::{LaunchRule, Limit},
+    problem::Contention,
+};
 use divi_stages::retime;
 
 pub(crate) use constraints::exclude;
@@ -141,9 +145,15 @@ fn alone(module_problem: &ModuleProblem<'_>, plan: &Plan, options: &divi_planner
             divi_planner::solve(&module_problem.problem, plan.objective, &plan.algorithm, &options).ok()
         }
         Objective::Latency | Objective::Batch => {
+            // With several launches, the list scheduler of one launch may find no plan; a pattern needs no search here.
+            let (algorithm, limit) = match plan.launches {
+                LaunchRule::One => ("single", options.limit),
+                LaunchRule::Many => (DEFAULT_ALGORITHM, Some(Limit::Iterations(1))),
+            };
+            let options = divi_planner::Options { limit, ..options.clone() };
             let plans = (0..module_problem.problem.devices.len()).filter_map(|device| {
                 let problem = restricted(module_problem, device);
-                divi_planner::solve(&problem, plan.objective, "single", options).ok()
+                divi_planner::solve(&problem, plan.objective, algorithm, &options).ok()
             });
             plans.min_by(|a, b| a.value.total_cmp(&b.value))
         }

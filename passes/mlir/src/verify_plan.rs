@@ -78,6 +78,14 @@ fn size(value: Value<'_>) -> Bytes {
     Bytes(value_bytes(value) as f64)
 }
 
+/// Formats inputs for messages: `0, 1, 2` or, if there are many, `0 … 15 (16 of them)`.
+fn list(inputs: &[i64]) -> String {
+    match inputs {
+        [first, .., last] if inputs.len() > 8 => format!("{first} … {last} ({} of them)", inputs.len()),
+        _ => inputs.iter().map(i64::to_string).collect::<Vec<_>>().join(", "),
+    }
+}
+
 /// Formats a time for messages: rounded to a nanosecond, unless that would be zero.
 fn micros(time: Micros) -> String {
     let rounded = Micros((time.0 * 1e3).round() / 1e3);

@@ -239,6 +239,8 @@ def Partition : DiviPass<"divi-partition"> {
            "default batch if several inputs are queued, otherwise latency">,
     Option<"algorithm", "algorithm", "std::string", /*default=*/"\"auto\"", "Planning algorithm; divi-plan solve --help lists all">,
     Option<"inputs", "inputs", "int64_t", /*default=*/"0", "Number of queued inputs, for batch">,
+    Option<"launches", "launches", "std::string", /*default=*/"\"\"",
+           "Number of launches of a task on each device, for batch: many (inputs pass in groups, so that stages overlap) or one">,
     Option<"stages", "k", "int64_t", /*default=*/"0", "Maximum number of stages of a pipeline (0: one per device)">,
     Option<"sharedDevices", "allow-shared-devices", "bool", /*default=*/"false",
            "A device may have several stages of a pipeline, and takes the sum of their times">,

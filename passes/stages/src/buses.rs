@@ -4,16 +4,22 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::cut;
+use crate::cut::{self, Moving};
 use crate::launches::{Launches, Role};
 use crate::line::{Line, Times};
-use divi_planner::plan::{Schedule, Transfer};
+use divi_planner::plan::{LaunchRule, Schedule, Transfer};
 use divi_planner::problem::{Device, Node, Problem, Tensor};
 use divi_planner::time_as_it_is;
 use divi_planner::units::{Bytes, Micros};
 
-/// A tensor of the plan, its source device and its destination device.
-type Way = (usize, usize, usize);
+/// A tensor of the plan that is transferred between two devices, and its inputs.
+#[derive(Clone)]
+struct Way {
+    tensor: usize,
+    from: usize,
+    to: usize,
+    inputs: Vec<u32>,
+}
 
 /// Times the stages of a line and their transfers; `None` if pieces form a cycle or a link is missing.
 pub(crate) fn times(problem: &Problem, launches: &Launches, line: &Line) -> Option<(Times, Vec<Transfer>)> {
@@ -58,8 +64,9 @@ pub(crate) fn times(problem: &Problem, launches: &Launches, line: &Line) -> Opti
         times.start[launch] = start[node_of[launch]];
     }
     let transfer = |moved: &Transfer| {
-        let (tensor, from, to) = ways[moved.tensor]?;
-        Some(Transfer { tensor, from, to, inputs: None, start: moved.start, end: moved.end })
+        let Way { tensor, from, to, inputs } = ways[moved.tensor].clone()?;
+        let inputs = Some(inputs).filter(|_| launches.instance.launches() == LaunchRule::Many);
+        Some(Transfer { tensor, from, to, inputs, start: moved.start, end: moved.end })
     };
     Some((times, timed.transfers.iter().filter_map(transfer).collect()))
 }
@@ -74,7 +81,8 @@ fn tensors(launches: &Launches, line: &Line, node_of: &[usize]) -> (Vec<Tensor>,
             readers.filter(|read| on(read.launch) == moving.to).map(|read| node_of[read.launch]).collect();
         let bytes = launches.instance.tensors()[moving.tensor].bytes * moving.inputs.len() as f64;
         tensors.push(Tensor { from: node_of[moving.from], bytes, to: here.into_iter().collect() });
-        ways.push(Some((moving.tensor, on(moving.from), moving.to)));
+        let Moving { tensor, to, inputs, .. } = moving;
+        ways.push(Some(Way { tensor, from: on(moving.from), to, inputs }));
     }
     // Dependences within a device become tensors of zero bytes.
     let mut behind: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();

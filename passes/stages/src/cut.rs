@@ -92,6 +92,25 @@ pub(crate) fn join(launches: &Launches, line: &Line, times: &Times) -> Line {
     Line::new(launches, pieces)
 }
 
+/// Splits pieces so that a task begins a piece on a device for all groups of inputs, or for none, and ends one likewise:
+/// one function then serves all groups of a size.
+pub(crate) fn split_alike(launches: &Launches, line: &Line) -> Line {
+    let node = |launch: &usize| launches.all[*launch].node;
+    let (mut begins, mut ends) = (BTreeSet::new(), BTreeSet::new());
+    for piece in line.alive().map(|piece| &line.pieces[piece]) {
+        begins.extend(piece.launches.first().map(|launch| (piece.device, node(launch))));
+        ends.extend(piece.launches.last().map(|launch| (piece.device, node(launch))));
+    }
+    let mut pieces = Vec::new();
+    for Piece { device, launches: own } in line.alive().map(|piece| &line.pieces[piece]) {
+        let joined = |one: &usize, next: &usize| {
+            !ends.contains(&(*device, node(one))) && !begins.contains(&(*device, node(next)))
+        };
+        pieces.extend(own.chunk_by(joined).map(|part| Piece { device: *device, launches: part.to_vec() }));
+    }
+    Line::new(launches, pieces)
+}
+
 /// Returns the latest arrival of a transfer for each piece; infinite if the piece is the first consumer of a tensor of
 /// another piece. Such a piece begins a stage, even if the plan lists an earlier arrival.
 fn arrivals(launches: &Launches, line: &Line, times: &Times) -> Vec<Micros> {
@@ -107,7 +126,7 @@ fn arrivals(launches: &Launches, line: &Line, times: &Times) -> Vec<Micros> {
             let from = line.device_of(launches, read.launch);
             if from != to {
                 let done = line.piece_of(read.launch).map_or(times.start[read.launch], |piece| times.end[piece]);
-                let (_, arrival) = launches.moved(read.tensor, from, to, read.count, done);
+                let (_, arrival) = launches.moved(*read, from, to, done);
                 comes[piece] = Micros::max(comes[piece], arrival);
             }
         }

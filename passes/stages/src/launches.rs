@@ -70,7 +70,8 @@ pub(crate) struct Launches {
     times: Vec<Micros>,
     /// Launches of each node.
     pub(crate) of_node: Vec<Vec<usize>>,
-    /// Transfer times of the plan by tensor, source and destination. Empty if tensors are transferred as soon as available.
+    /// Transfer times of the plan by tensor, producing launch and destination. Empty if tensors are transferred as soon as
+    /// available.
     pub(crate) listed: BTreeMap<(usize, usize, usize), (Micros, Micros)>,
 }
 
@@ -103,16 +104,29 @@ impl Launches {
             Some(inputs) if objective == Objective::Batch => {
                 let mut queued = problem.clone();
                 queued.inputs = inputs;
-                Instance::new(&queued, objective)?
+                Instance::under(&queued, objective, plan.launches)?
             }
-            _ => Instance::new(problem, objective)?,
+            _ => Instance::under(problem, objective, plan.launches)?,
         };
         let all = check(problem, &instance, batches, queued)?;
-        let way = |moved: &Transfer| ((moved.tensor, moved.from, moved.to), (moved.start, moved.end));
-        let listed = plan.transfers.iter().map(way).collect();
-        let mut launches = Self { listed, ..Self::link(problem, instance, all, ports) };
+        let mut launches = Self::link(problem, instance, all, ports);
+        plan.transfers.iter().for_each(|transfer| launches.list(transfer));
         launches.read_directly(problem, plan);
         Ok(launches)
+    }
+
+    /// Adds the times of a listed transfer, for the launch that it comes from. Without inputs it is that of all launches
+    /// on its source: a valid plan has only one.
+    fn list(&mut self, transfer: &Transfer) {
+        let Some(tensor) = self.instance.tensors().get(transfer.tensor) else { return };
+        let is_source = |launch: &&usize| {
+            let Launch { device, inputs, .. } = &self.all[**launch];
+            let has_inputs = |all: &Vec<u32>| all.iter().any(|input| inputs.binary_search(input).is_ok());
+            *device == transfer.from && transfer.inputs.as_ref().is_none_or(has_inputs)
+        };
+        let sources = self.of_node[tensor.producer].iter().filter(is_source);
+        let time = |launch: &usize| ((transfer.tensor, *launch, transfer.to), (transfer.start, transfer.end));
+        self.listed.extend(sources.map(time));
     }
 
     fn link(problem: &Problem, instance: Instance, all: Vec<Launch>, ports: Option<&[usize]>) -> Self {
@@ -157,10 +171,12 @@ impl Launches {
         Self { instance, all, role, reads, read_by, times, of_node, listed: BTreeMap::new() }
     }
 
-    /// Returns the start and end of a tensor's transfer; without a listed time, it starts at `done`.
-    pub(crate) fn moved(&self, tensor: usize, from: usize, to: usize, count: u32, done: Micros) -> (Micros, Micros) {
+    /// Returns the start and end of the transfer of some inputs of a launch's tensor, which is on `from`; without a listed
+    /// time, it starts at `done`.
+    pub(crate) fn moved(&self, read: Handed, from: usize, to: usize, done: Micros) -> (Micros, Micros) {
+        let Handed { launch, tensor, count } = read;
         let at_once = || (done, done + self.instance.transfer_of(tensor, from, to, count));
-        self.listed.get(&(tensor, from, to)).copied().unwrap_or_else(at_once)
+        self.listed.get(&(tensor, launch, to)).copied().unwrap_or_else(at_once)
     }
 
     /// Replaces the time of launches that read their parameters from host memory instead of a copy.

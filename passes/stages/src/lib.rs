@@ -16,11 +16,11 @@ mod pipeline;
 
 use divi_planner::error::Error;
 use divi_planner::plan::{Batch, Objective, Plan, Schedule};
-use divi_planner::problem::{MemoryModel, Problem};
-use divi_planner::units::{Bytes, Micros};
+use divi_planner::problem::Problem;
+use divi_planner::units::Micros;
 use divi_planner::{Terms, Timed, time_as_it_is, verify_under};
 
-use launches::Launches;
+use launches::{Handed, Launches};
 use line::{Line, Times};
 use merge::{Judge, Merge};
 
@@ -118,6 +118,7 @@ pub fn stages(problem: &Problem, plan: &Plan, options: &StageOptions) -> Result<
             more => merged += more,
         }
     }
+    line = cut::split_alike(&launches, &line);
     let times = times_of(&line, &launches, as_planned)?;
     let plan = rescheduled(plan, schedule(&launches, &line, &times, plan.objective));
     check(problem, &plan)?;
@@ -153,6 +154,7 @@ fn stages_on_buses(problem: &Problem, plan: &Plan, options: &StageOptions) -> Re
         launches = Launches::of(problem, &anew, options.ports.as_deref())?;
         (line, merged, plan) = (other, count, anew);
     }
+    line = cut::split_alike(&launches, &line);
     let times = times_of(&line, &launches, true)?;
     let order = by_begin(&line, &times);
     Ok(staged(&launches, &line, &times, &order, Made { plan, merged, min_tasks: options.min_tasks }))
@@ -326,21 +328,7 @@ impl Judge for Makespan<'_> {
 
     fn fits(&self, line: &Line, times: &Times) -> bool {
         let instance = &self.launches.instance;
-        if !instance.memory_binds() {
-            return true;
-        }
-        let held: Vec<Bytes> = match instance.memory_model() {
-            MemoryModel::Static => {
-                let mut held = vec![Bytes::ZERO; instance.devices()];
-                for (index, launch) in self.launches.all.iter().enumerate() {
-                    let bytes = instance.static_bytes(launch.node, launch.inputs.len() as u32);
-                    held[line.device_of(self.launches, index)] += bytes;
-                }
-                held
-            }
-            MemoryModel::Liveness => instance.peak_use_of(&batches(self.launches, line, times)),
-        };
-        held.iter().enumerate().all(|(device, held)| *held <= instance.capacity_bytes(device))
+        !instance.memory_binds() || instance.fits_launches(&batches(self.launches, line, times))
     }
 }
 
@@ -376,7 +364,8 @@ fn staged(launches: &Launches, line: &Line, times: &Times, order: &[usize], made
                 None => (Source::Input(launches.all[moving.from].node), times.start[moving.from]),
             };
             let count = moving.inputs.len() as u32;
-            let (start, end) = launches.moved(moving.tensor, from, moving.to, count, done);
+            let handed = Handed { launch: moving.from, tensor: moving.tensor, count };
+            let (start, end) = launches.moved(handed, from, moving.to, done);
             Move { tensor: moving.tensor, source, from, to: moving.to, inputs: moving.inputs, start, end }
         })
         .collect();

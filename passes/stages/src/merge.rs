@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::launches::{Handovers, Launches};
 use crate::line::{Change, Line, Times};
+use divi_planner::plan::LaunchRule;
 use divi_planner::units::Micros;
 
 /// Maximum number of producers and of consumers considered for a stage.
@@ -176,7 +177,8 @@ impl Merge<'_> {
         let runs = |launch: usize| {
             let node = self.launches.all[launch].node;
             let is_there = |other: usize| line.device_of(self.launches, other) == to;
-            let alone = self.launches.of_node[node].iter().all(|other| *other == launch || !is_there(*other));
+            let alone = instance.launches() == LaunchRule::Many
+                || self.launches.of_node[node].iter().all(|other| *other == launch || !is_there(*other));
             // Co-located tasks are on that device already, or in the same piece.
             let company = instance.groups()[instance.group_of(node)].iter().filter(|other| **other != node);
             let mut company = company.flat_map(|other| &self.launches.of_node[*other]);

@@ -3,7 +3,7 @@
 use divi_test::random::Random;
 
 /// Names of the mutations.
-pub(crate) const NAMES: [&str; 8] = [
+pub(crate) const NAMES: [&str; 10] = [
     "wrong value",
     "task starts at zero",
     "launch starts at zero",
@@ -12,6 +12,8 @@ pub(crate) const NAMES: [&str; 8] = [
     "operands swapped",
     "task removed",
     "operator replaced",
+    "batch removed",
+    "batch repeated",
 ];
 
 /// Returns mutants of a plan and of its stages, by name of the mutation.
@@ -23,6 +25,8 @@ pub(crate) fn of(random: &mut Random, planned: &str, outlined: &str) -> Vec<(&'s
     mutants.extend(untransferred(random, outlined).map(|broken| ("transfer removed", broken)));
     mutants.extend(in_no_time(random, planned, ", end = ", ">").map(|broken| ("transfer takes no time", broken)));
     mutants.extend(in_no_time(random, outlined, "divi.end = ", " :").map(|broken| ("transfer takes no time", broken)));
+    mutants.extend(with_batch(random, planned, |_| "").map(|broken| ("batch removed", broken)));
+    mutants.extend(with_batch(random, planned, |batch| batch).map(|broken| ("batch repeated", broken)));
     // The contents of stages with other batch sizes are not verified.
     if !is_batch {
         mutants.extend(swapped(random, outlined).map(|broken| ("operands swapped", broken)));
@@ -71,6 +75,20 @@ fn edit(
 fn between<'a>(line: &'a str, from: &str, to: &str) -> Option<&'a str> {
     let rest = &line[line.find(from)? + from.len()..];
     Some(&rest[..rest.find(to)?])
+}
+
+/// Adds the result of `add` to the list of a task's batches, in the place of its first batch or, if not empty, before it.
+fn with_batch(random: &mut Random, planned: &str, add: impl Fn(&str) -> &str) -> Option<String> {
+    edit(random, planned, |_, line, _| {
+        let batch = format!("{}>", between(line, "divi.batches = [", ">")?);
+        let added = add(&batch);
+        let (old, new) = match added.is_empty() {
+            true if line.contains(&format!("{batch}, ")) => (format!("{batch}, "), String::new()),
+            true => (batch, String::new()),
+            false => (batch.clone(), format!("{added}, {batch}")),
+        };
+        Some(line.replacen(&old, &new, 1))
+    })
 }
 
 /// Sets the end of a transfer to its start.

@@ -66,6 +66,9 @@ static cl::opt<std::string> algorithm("algorithm", cl::init("auto"), cl::cat(pla
                                       cl::desc("Planning algorithm; divi-plan solve --help lists all"), cl::value_desc("NAME"));
 cl::opt<int64_t> inputCount("inputs", cl::init(0), cl::cat(planning),
                             cl::desc("Number of queued inputs, for objective batch"), cl::value_desc("L"));
+static cl::opt<std::string> launches("launches", cl::cat(planning),
+                                     cl::desc("Number of launches of a task on each device, for objective batch"),
+                                     cl::value_desc("one|many"));
 static cl::opt<int64_t> stages("k", cl::init(0), cl::cat(planning),
                                cl::desc("Maximum number of pipeline stages (default: one per device)"),
                                cl::value_desc("N"));
@@ -176,7 +179,7 @@ static const cl::Option *given(std::initializer_list<std::reference_wrapper<cl::
 static std::string unread() {
   if (plans())
     return "";
-  if (const cl::Option *option = given({objective, algorithm, stages, sharedDevices, pipelineCost, order, resident,
+  if (const cl::Option *option = given({objective, algorithm, launches, stages, sharedDevices, pipelineCost, order, resident,
                                         minGain, symmetry, seed, iterations, timeLimit, minStageOps, asJson}))
     return ("--" + option->ArgStr + " requires a plan; add --partition, or remove it").str();
   if (const cl::Option *option =
@@ -233,6 +236,7 @@ PartitionOptions partitionOptions() {
   options.objective = objective;
   options.algorithm = algorithm;
   options.inputs = inputCount;
+  options.launches = launches;
   options.stages = stages;
   options.sharedDevices = sharedDevices;
   options.pipelineCost = pipelineCost;

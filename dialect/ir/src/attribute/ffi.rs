@@ -158,12 +158,21 @@ impl<'c> BatchAttribute<'c> {
 pub struct MoveAttribute<'c>(Attribute<'c>);
 
 impl<'c> MoveAttribute<'c> {
-    /// Creates the attribute for a result, or for a function's argument. Times are in microseconds. Returns `None` and emits
-    /// a diagnostic at `location` if verification fails.
-    pub fn new(location: Location<'c>, index: usize, from: &str, to: &str, start: f64, end: f64) -> Option<Self> {
-        let (from, to) = (StringRef::new(from), StringRef::new(to));
-        let index = i64::try_from(index).ok()?;
-        let raw = call!(diviMoveAttrGetChecked(location.to_raw(), index, from.to_raw(), to.to_raw(), start, end,));
+    /// Creates the attribute for a result, or for a function's argument. `route` are source and destination, `times` start
+    /// and end in microseconds. `inputs` are strictly increasing, or empty for all inputs of the only launch on the source.
+    /// Returns `None` and emits a diagnostic at `location` if verification fails.
+    pub fn new(
+        location: Location<'c>,
+        index: usize,
+        route: [&str; 2],
+        times: [f64; 2],
+        inputs: &[i64],
+    ) -> Option<Self> {
+        let [from, to] = route.map(StringRef::new);
+        let ([start, end], count) = (times, inputs.len() as isize);
+        let (location, index) = (location.to_raw(), i64::try_from(index).ok()?);
+        let (from, to, inputs) = (from.to_raw(), to.to_raw(), inputs.as_ptr());
+        let raw = call!(diviMoveAttrGetChecked(location, index, from, to, start, end, count, inputs,));
         wrap(raw).map(Self)
     }
 
@@ -197,6 +206,12 @@ impl<'c> MoveAttribute<'c> {
     /// Returns the end in microseconds.
     pub fn end(&self) -> f64 {
         call!(diviMoveAttrGetEnd(self.0.to_raw()))
+    }
+
+    /// Returns the indices of the queued inputs, strictly increasing; empty if they are not listed.
+    pub fn inputs(&self) -> Vec<i64> {
+        let raw = self.0.to_raw();
+        (0..call!(diviMoveAttrGetCount(raw))).map(|i| call!(diviMoveAttrGetInput(raw, i))).collect()
     }
 
     /// Returns the untyped attribute.

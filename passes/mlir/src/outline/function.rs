@@ -12,8 +12,10 @@ use divi_planner::Objective;
 use divi_stages::Stage;
 use melior::ir::{Location, Type};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::hash_map::Entry;
 
 /// Signature of a stage, for its launch.
+#[derive(Clone)]
 pub(super) struct Launched<'m> {
     pub(super) name: String,
     /// Tensors that it takes and returns, in order.
@@ -24,14 +26,26 @@ pub(super) struct Launched<'m> {
     pub(super) location: Location<'m>,
 }
 
-/// Inserts the functions of all stages before the entry function, which is not changed.
+/// Inserts the functions of all stages before the entry function, which is not changed. Stages that run the same tasks for
+/// other inputs, but as many, share a function.
 pub(super) fn functions<'m>(model: &'m Model<'m>) -> Result<Vec<Launched<'m>>, Failure> {
     // Names of stages are unique, so only existing symbols can conflict.
     let symbols = symbols(model.module);
     let mut of_device = vec![0_usize; model.problem().devices.len()];
-    let mut all = vec![];
+    let mut all: Vec<Launched<'m>> = vec![];
     let mut mixing = vec![];
+    // First stage with the same device, tasks and number of inputs: it takes and returns the same tensors.
+    let mut first: FxHashMap<(usize, &Vec<usize>, usize), usize> = FxHashMap::default();
     for (index, stage) in model.staged.stages.iter().enumerate() {
+        match first.entry((stage.device, &stage.tasks, stage.inputs.len())) {
+            Entry::Occupied(same) => {
+                all.push(all[*same.get()].clone());
+                continue;
+            }
+            Entry::Vacant(new) => {
+                new.insert(index);
+            }
+        }
         let name = format!("{}.{}.{}", model.name(), model.device_name(stage.device), of_device[stage.device]);
         of_device[stage.device] += 1;
         check_name(model, &symbols, &name)?;

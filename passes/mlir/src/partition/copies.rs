@@ -35,7 +35,7 @@ pub(super) fn write(module_problem: &ModuleProblem<'_>, copies: &[ParameterCopy]
             continue;
         };
         let (location, from) = (module_problem.tasks[task].location(), name(via.unwrap_or(host)));
-        lists[task].push(MoveAttribute::new(location, 0, from, name(to), start.0, end.0).ok_or(Failure)?);
+        lists[task].push(MoveAttribute::new(location, 0, [from, name(to)], [start.0, end.0], &[]).ok_or(Failure)?);
     }
     for (&task, list) in module_problem.tasks.iter().zip(lists) {
         if list.is_empty() {

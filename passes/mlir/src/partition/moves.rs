@@ -14,6 +14,8 @@ pub(crate) struct Moved<'a, 'm> {
     pub(crate) to: &'a str,
     pub(crate) start: Micros,
     pub(crate) end: Micros,
+    /// Inputs of the launch that computes it; empty if it has only one launch on the source.
+    pub(crate) inputs: Vec<i64>,
 }
 
 /// Writes the transfers of a plan.
@@ -22,7 +24,8 @@ pub(super) fn write_transfers(module_problem: &ModuleProblem<'_>, transfers: &[T
     let name = |device: usize| module_problem.problem.devices[device].name.as_str();
     let moved = |transfer: &Transfer| {
         let Transfer { tensor, from, to, start, end, .. } = *transfer;
-        Some(Moved { value: values[tensor]?, from: name(from), to: name(to), start, end })
+        let inputs = transfer.inputs.iter().flatten().map(|input| i64::from(*input)).collect();
+        Some(Moved { value: values[tensor]?, from: name(from), to: name(to), start, end, inputs })
     };
     write(module_problem.function, transfers.iter().filter_map(moved))
 }
@@ -34,9 +37,10 @@ pub(crate) fn write<'a, 'm>(
 ) -> Result<(), Failure> {
     let mut lists: Vec<(Operation<'m>, Vec<MoveAttribute<'m>>)> = vec![];
     let mut list_of = FxHashMap::default();
-    for Moved { value, from, to, start, end } in moves {
+    for Moved { value, from, to, start, end, inputs } in moves {
         let (operation, index) = source(value, function);
-        let attribute = MoveAttribute::new(operation.location(), index, from, to, start.0, end.0).ok_or(Failure)?;
+        let (location, times) = (operation.location(), [start.0, end.0]);
+        let attribute = MoveAttribute::new(location, index, [from, to], times, &inputs).ok_or(Failure)?;
         let list = *list_of.entry(operation).or_insert_with(|| {
             lists.push((operation, vec![]));
             lists.len() - 1
@@ -70,7 +74,9 @@ pub(super) fn read(module_problem: &ModuleProblem<'_>) -> Vec<Transfer> {
         transfers.extend(moves_of(operation, attr::MOVES).into_iter().filter_map(|moved| {
             let tensor = *tensors.get(&(operation, moved.index()))?;
             let (from, to) = (module_problem.device(moved.from())?, module_problem.device(moved.to())?);
-            Some(Transfer { tensor, from, to, inputs: None, start: Micros(moved.start()), end: Micros(moved.end()) })
+            let inputs: Vec<u32> = moved.inputs().into_iter().filter_map(|input| u32::try_from(input).ok()).collect();
+            let inputs = Some(inputs).filter(|inputs| !inputs.is_empty());
+            Some(Transfer { tensor, from, to, inputs, start: Micros(moved.start()), end: Micros(moved.end()) })
         }));
     }
     transfers.sort_by(|a: &Transfer, b| a.start.total_cmp(&b.start).then((a.tensor, a.to).cmp(&(b.tensor, b.to))));

@@ -1,7 +1,11 @@
 //! Options of planning, and their conversion from the options of the pass.
 
 use crate::declared::Partition;
-use divi_planner::{DEFAULT_ALGORITHM, Objective, plan::Limit, problem::Contention};
+use divi_planner::{
+    DEFAULT_ALGORITHM, Objective,
+    plan::{LaunchRule, Limit},
+    problem::Contention,
+};
 use std::{path::PathBuf, str::FromStr};
 
 /// Objective, algorithm and constraints of a plan.
@@ -11,6 +15,9 @@ pub struct Options {
     pub objective: Option<Objective>,
     /// Name of the algorithm.
     pub algorithm: String,
+    /// Number of launches of a task on each device for queued inputs. Default: that of the planner, or of the plan that is
+    /// replayed.
+    pub launches: Option<LaunchRule>,
     /// Seed, limits and options of single objectives.
     pub planner: divi_planner::Options,
     /// `PATTERN=DEVICE`: tasks that must run on a device.
@@ -41,6 +48,7 @@ impl Default for Options {
         Self {
             objective: None,
             algorithm: DEFAULT_ALGORITHM.to_owned(),
+            launches: None,
             planner: divi_planner::Options::default(),
             pins: vec![],
             exclusions: vec![],
@@ -67,6 +75,7 @@ impl Options {
             (None, Some(seconds)) => Some(Limit::Seconds(seconds)),
             (None, None) => None,
         };
+        let launches = parse("launches", &pass.launches)?;
         let planner = divi_planner::Options {
             seed: u64::try_from(pass.seed).map_err(|_| format!("seed is {}: it must not be negative", pass.seed))?,
             limit,
@@ -76,6 +85,7 @@ impl Options {
             shared_devices: pass.shared_devices,
             order: parse("order", &pass.order)?,
             symmetry: parse("symmetry", &pass.symmetry)?.unwrap_or_default(),
+            launches: launches.unwrap_or_default(),
             ..divi_planner::Options::default()
         };
         if let Some(share) = pass.resident.filter(|&share| share > 1.0) {
@@ -85,6 +95,7 @@ impl Options {
         Ok(Self {
             objective: parse("objective", &pass.objective)?,
             algorithm: non_empty(&pass.algorithm).unwrap_or(DEFAULT_ALGORITHM).to_owned(),
+            launches,
             planner,
             pins: pass.pins.clone(),
             exclusions: pass.exclusions.clone(),

@@ -10,7 +10,7 @@ use crate::{
 use divi_dialect::{Operation, attr};
 use divi_planner::{
     Objective, Options, Plan, Problem, api,
-    plan::{Batch, Bound, Limit, ParameterCopy, Proof, Schedule, Stages, Transfer},
+    plan::{Batch, Bound, LaunchRule, Limit, ParameterCopy, Proof, Schedule, Stages, Transfer},
     problem::{Contention, Tensor},
     units::{BytesPerMicro, Micros},
 };
@@ -38,6 +38,7 @@ pub(crate) fn read_plan(module: Operation<'_>, module_problem: &ModuleProblem<'_
         transfers: &transfers,
         copies: &copies,
     };
+    let launches = string("launches").and_then(|name| name.parse().ok()).unwrap_or(LaunchRule::One);
     let schedule = match objective {
         Some(Objective::Latency) => reader.latency()?,
         Some(Objective::Batch) => reader.batch()?,
@@ -52,11 +53,11 @@ pub(crate) fn read_plan(module: Operation<'_>, module_problem: &ModuleProblem<'_
     let proven_for = decisions::problem(&module_problem.problem, pipeline_cost, shared_devices);
     let bound = match string("problem").is_none_or(|problem| problem == proven_for) {
         true => stated_bound(certificate),
-        false => known_bound(module, module_problem, schedule.objective())?,
+        false => known_bound(module, module_problem, schedule.objective(), launches)?,
     };
     let mut plan = Plan::new(&module_problem.problem, string("algorithm").unwrap_or_default(), schedule, bound);
     plan.warnings().iter().for_each(|message| warning(module, message));
-    (plan.transfers, plan.copies) = (transfers, copies);
+    (plan.transfers, plan.copies, plan.launches) = (transfers, copies, launches);
     plan.seed = integer("seed").and_then(|seed| u64::try_from(seed).ok()).unwrap_or(0);
     plan.limit = match (integer("iterations"), number("seconds")) {
         (Some(count), _) => u64::try_from(count).ok().map(Limit::Iterations),
@@ -86,11 +87,13 @@ fn known_bound(
     module: Operation<'_>,
     module_problem: &ModuleProblem<'_>,
     objective: Objective,
+    launches: LaunchRule,
 ) -> Result<Bound, Failure> {
     if objective == Objective::Pipeline {
         return Ok(Bound::none());
     }
-    let known = api::bounds(&module_problem.problem, objective, &Options::default()).map_err(|wrong| {
+    let options = Options { launches, ..Options::default() };
+    let known = api::bounds(&module_problem.problem, objective, &options).map_err(|wrong| {
         error(module, &wrong.to_string());
         Failure
     })?;
@@ -137,18 +140,21 @@ impl Reader<'_> {
         start.map_or_else(|| self.missing(task, attr::START.name()), Ok)
     }
 
-    /// Returns the time at which `count` inputs of a tensor that is computed at `end` are on the host. A missing link
-    /// takes no time: the verifier reports it.
-    fn arrival(&self, tensor: usize, count: usize, from: usize, end: Micros) -> Micros {
+    /// Returns the time at which inputs of a tensor that is computed at `end` are on the host. A missing link takes no
+    /// time: the verifier reports it.
+    fn arrival(&self, tensor: usize, inputs: &[u32], from: usize, end: Micros) -> Micros {
         let (problem, to) = (self.problem(), self.module_problem.host);
-        let is_it = |moved: &&Transfer| (moved.tensor, moved.from, moved.to) == (tensor, from, to);
+        let is_it = |moved: &&Transfer| {
+            let has_inputs = |all: &Vec<u32>| all.iter().any(|input| inputs.contains(input));
+            (moved.tensor, moved.from, moved.to) == (tensor, from, to) && moved.inputs.as_ref().is_none_or(has_inputs)
+        };
         if let Some(moved) = self.transfers.iter().find(is_it) {
             return moved.end;
         }
         let latency = problem.link_latency.as_ref().and_then(|latency| latency[from][to]).unwrap_or_default();
         match problem.bandwidth[from][to] {
             Some(bandwidth) if from != to && bandwidth > BytesPerMicro::ZERO => {
-                end + (self.tensors[tensor].bytes * count as f64 / bandwidth + latency)
+                end + (self.tensors[tensor].bytes * inputs.len() as f64 / bandwidth + latency)
             }
             _ => end,
         }
@@ -178,7 +184,7 @@ impl Reader<'_> {
         // Outputs start when their tensors have arrived.
         for (index, tensor) in self.tensors.iter().enumerate() {
             let end = start[tensor.from] + self.time(tensor.from, device[tensor.from], 1);
-            let arrival = self.arrival(index, 1, device[tensor.from], end);
+            let arrival = self.arrival(index, &[0], device[tensor.from], end);
             for &to in tensor.to.iter().filter(|to| self.outputs().contains(to)) {
                 start[to] = Micros::max(start[to], arrival);
             }
@@ -214,7 +220,7 @@ impl Reader<'_> {
             let read = self.tensors.iter().enumerate().filter(|(_, tensor)| tensor.to.contains(&node));
             let arrivals = read.flat_map(|(index, tensor)| {
                 let parts = batches.iter().filter(|batch| batch.node == tensor.from);
-                parts.map(move |part| self.arrival(index, part.inputs.len(), part.device, end(part)))
+                parts.map(move |part| self.arrival(index, &part.inputs, part.device, end(part)))
             });
             let on_host = batches.iter().filter(|batch| batch.device == host);
             let busy = on_host.map(|batch| (batch.start, end(batch)));

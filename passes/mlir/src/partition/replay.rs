@@ -6,12 +6,7 @@ use crate::{
     ir::{Failure, error},
 };
 use divi_dialect::Operation;
-use divi_planner::{
-    Objective, PipelineCost, Plan, Problem, Terms,
-    plan::{LaunchRule, Schedule},
-    problem::Contention,
-    verify_under,
-};
+use divi_planner::{Objective, PipelineCost, Plan, Problem, Terms, plan::Schedule, problem::Contention, verify_under};
 use rustc_hash::FxHashSet;
 use std::{fs, path::Path};
 
@@ -31,16 +26,16 @@ pub(super) fn read(module: Operation<'_>, file: &Path) -> Result<Plan, Failure> 
 /// Returns objective and number of inputs of a plan. The error names an option that contradicts the plan.
 pub(super) fn asked(plan: &Plan, options: &Options) -> Result<(Objective, u32), String> {
     let inputs = inputs(plan);
-    if plan.launches == LaunchRule::Many {
-        let message = "the plan may launch a task several times on a device (divi-plan/3), which is not supported here yet; \
-                       replay a divi-plan/2 file";
-        return Err(message.to_owned());
-    }
     if let Some(other) = options.objective.filter(|other| *other != plan.objective) {
         return Err(format!("the plan is for objective {}, not {other}: leave the objective out", plan.objective));
     }
     if let Some(other) = options.planner.inputs.filter(|other| *other != inputs) {
         return Err(format!("the plan is for {inputs} inputs, not {other}: leave the inputs out"));
+    }
+    if let Some(other) = options.launches.filter(|other| *other != plan.launches && plan.objective == Objective::Batch)
+    {
+        let own = plan.launches;
+        return Err(format!("the plan is for launches={own}, not {other}: leave the launches out"));
     }
     if let (Some(own), Some(other)) = (plan.contention, options.contention)
         && own != other

@@ -5,7 +5,7 @@ use crate::{cost::ModuleProblem, decisions, fingerprint::fingerprint, ir::Failur
 use divi_dialect::{BatchAttribute, Operation, attr};
 use divi_planner::{
     Objective, Plan,
-    plan::{Batch, Limit, Schedule, Stages},
+    plan::{Batch, LaunchRule, Limit, Schedule, Stages},
     units::Micros,
 };
 
@@ -106,6 +106,9 @@ pub(crate) fn write_certificate(module: Operation<'_>, plan: &Plan, stages: usiz
         Schedule::Batch { batches, .. } => {
             let inputs = batches.iter().flat_map(|batch| &batch.inputs).max().map_or(1, |last| last + 1);
             entries.push(("inputs", attr::integer(context, inputs.into())));
+            if plan.launches == LaunchRule::Many {
+                entries.push(("launches", attr::string(context, plan.launches.name())));
+            }
         }
         Schedule::Pipeline { .. } => {
             entries.push(("k", attr::integer(context, stages as i64)));

@@ -41,6 +41,8 @@ pub(super) struct Certificate<'m> {
     gap: f64,
     /// Number of queued inputs: 1 unless the objective is batch.
     pub(super) inputs: i64,
+    /// True if a task may be launched several times on a device.
+    pub(super) has_many_launches: bool,
     /// Maximum number of stages.
     pub(super) stages: Option<i64>,
     pub(super) pipeline_cost: PipelineCost,
@@ -97,6 +99,14 @@ impl<'m> Certificate<'m> {
             }
             _ => 1,
         };
+        let has_many_launches = match text("launches") {
+            None | Some("one") => false,
+            Some("many") => true,
+            Some(other) => {
+                findings.add(module, &format!("has a divi.plan with launches \"{other}\": it must be one or many"));
+                return None;
+            }
+        };
         let pipeline_cost = match text("pipeline_cost") {
             None | Some("serial") => PipelineCost::Serial,
             Some("overlap") => PipelineCost::Overlap,
@@ -114,6 +124,7 @@ impl<'m> Certificate<'m> {
             verified_bound: attr::entry(plan, "verified_bound").and_then(attr::as_float).map(Micros),
             gap: number("gap"),
             inputs,
+            has_many_launches,
             stages: whole("k"),
             pipeline_cost,
             shared_devices: attr::entry(plan, "shared_devices").is_some(),

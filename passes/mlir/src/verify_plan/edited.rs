@@ -77,7 +77,8 @@ pub(super) fn retime_on_buses(graph: &Graph<'_>, runs: &mut Runs, dependences: &
         let mut there = Micros::ZERO;
         for &dependence in &reads[index] {
             let (key, end) = (dependences[dependence].route(runs), runs.all[dependences[dependence].from].end);
-            let (tensor, from, to) = key;
+            let (tensor, run, to) = key;
+            let from = runs.all[run].device;
             dependences[dependence].stated_times = None;
             if from != to {
                 let bytes = graph.tensors[tensor].bytes * inputs[&key].len() as f64;

@@ -10,6 +10,7 @@ use super::{
 };
 use crate::ir::describe;
 use divi_planner::units::Micros;
+use std::collections::BTreeMap;
 
 /// Tensor that one run passes to another, for the inputs that both have.
 pub(super) struct Dependence {
@@ -24,9 +25,9 @@ pub(super) struct Dependence {
 }
 
 impl Dependence {
-    /// Returns the tensor, its source and its destination.
+    /// Returns the tensor, the run that computes it and its destination.
     pub(super) fn route(&self, runs: &Runs) -> (usize, usize, usize) {
-        (self.tensor, runs.all[self.from].device, runs.all[self.to].device)
+        (self.tensor, self.from, runs.all[self.to].device)
     }
 
     pub(super) fn leaves(&self, runs: &Runs) -> Micros {
@@ -48,13 +49,14 @@ pub(super) fn dependences(
     let mut dependences = vec![];
     for (index, tensor) in graph.tensors.iter().enumerate() {
         for &node in &tensor.to {
+            let run_of_input = by_input(runs, node);
             for &from in &runs.of_node[tensor.from] {
-                for &to in &runs.of_node[node] {
+                let mut readers: BTreeMap<usize, Vec<i64>> = BTreeMap::new();
+                for &input in &runs.all[from].inputs {
+                    run_of_input.get(&input).into_iter().for_each(|&to| readers.entry(to).or_default().push(input));
+                }
+                for (to, inputs) in readers {
                     let (producer, reader) = (&runs.all[from], &runs.all[to]);
-                    let inputs = shared(&producer.inputs, &reader.inputs);
-                    if inputs.is_empty() {
-                        continue;
-                    }
                     let bytes = tensor.bytes * inputs.len() as f64;
                     let transfer_time = machine.transfer(producer.device, reader.device, bytes);
                     if transfer_time.is_none() {
@@ -69,9 +71,10 @@ pub(super) fn dependences(
     dependences
 }
 
-/// Returns the common elements of two sorted lists.
-fn shared(a: &[i64], b: &[i64]) -> Vec<i64> {
-    a.iter().copied().filter(|input| b.binary_search(input).is_ok()).collect()
+/// Returns the run of a node that has each input.
+fn by_input(runs: &Runs, node: usize) -> BTreeMap<i64, usize> {
+    let own = runs.of_node[node].iter();
+    own.flat_map(|&run| runs.all[run].inputs.iter().map(move |&input| (input, run))).collect()
 }
 
 pub(super) fn tell_missing_link(graph: &Graph<'_>, from: &Run, to: &Run, machine: &Machine, findings: &mut Findings) {

@@ -19,6 +19,8 @@ pub(super) struct Work<'a> {
     pub(super) task: &'a Task<'a>,
     pub(super) device: usize,
     pub(super) start: Micros,
+    /// False if an earlier launch of the task on the device has brought its weights there.
+    pub(super) has_weights: bool,
 }
 
 /// Returns the live ranges of all tensors and of scratch memory. A result lives from the start of its run until it has
@@ -87,7 +89,8 @@ pub(super) fn check(
 ) {
     let longest = live_ranges.iter().map(|range| range.until).fold(Micros::ZERO, Micros::max);
     for device in 0..machine.devices.len() {
-        let own = work.iter().filter(|work| work.device == device && !work.task.reads_directly(machine, device));
+        let own = work.iter().filter(|work| work.device == device && work.has_weights);
+        let own = own.filter(|work| !work.task.reads_directly(machine, device));
         let own = own.map(|work| work.task.weight);
         let weights = held_weights(machine, device, own);
         let (alive, when) = most(live_ranges.iter().filter(|range| range.device == device), ROUNDING * longest);

@@ -86,8 +86,14 @@ pub(super) fn verify<'m>(
             if certificate.objective == Objective::Batch {
                 coverage::check_inputs(&stream, certificate, findings);
             }
+            let mut held = coverage::HeldTasks::default();
             let work: Vec<_> = steps()
-                .map(|(stage, step)| Work { task: &step.task, device: stage.device, start: step.start })
+                .map(|(stage, step)| Work {
+                    task: &step.task,
+                    device: stage.device,
+                    start: step.start,
+                    has_weights: held.add(stage, step),
+                })
                 .collect();
             let mut live_ranges = stream.live_ranges().to_vec();
             for (stage, step) in steps() {

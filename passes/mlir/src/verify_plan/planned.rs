@@ -20,6 +20,7 @@ use crate::{
 };
 use divi_dialect::{Operation, attr};
 use divi_planner::units::Micros;
+use std::collections::BTreeSet;
 
 pub(super) fn verify(
     module: Operation<'_>,
@@ -46,7 +47,7 @@ pub(super) fn verify(
     let found = match certificate.objective {
         Objective::Pipeline => pipeline(module, &graph, &runs, is_edited, machine, certificate, findings),
         Objective::Latency | Objective::Batch => {
-            let moves = (machine.contention != Contention::Off).then(|| Moves::of(&tasks, &graph, machine));
+            let moves = (machine.contention != Contention::Off).then(|| Moves::of(&tasks, &graph, &runs, machine));
             Some(schedule(module, &graph, runs, moves, is_edited, machine, findings))
         }
     };
@@ -86,12 +87,14 @@ fn schedule(
         flow::check_arrivals(graph, &runs, &dependences, machine, findings);
         flow::check_overlaps(graph, &runs, machine, findings);
     }
+    let mut has_run = BTreeSet::new();
     let work: Vec<_> = runs
         .all
         .iter()
         .filter_map(|run| {
             let task = graph.nodes[run.node].task()?;
-            Some(memory::Work { task, device: run.device, start: run.start })
+            let has_weights = has_run.insert((run.node, run.device));
+            Some(memory::Work { task, device: run.device, start: run.start, has_weights })
         })
         .collect();
     let mut live_ranges = memory::live_ranges(graph, &runs, &dependences);

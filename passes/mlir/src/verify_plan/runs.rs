@@ -46,7 +46,7 @@ impl Runs {
                     Some(vec![(machine.host, (0..certificate.inputs).collect(), Micros::ZERO)])
                 }
                 Node::Task(task) if certificate.objective == Objective::Batch => {
-                    batches(task, machine, certificate.inputs, findings)
+                    batches(task, machine, certificate, findings)
                 }
                 Node::Task(task) => place(task.operation, machine, findings).map(|(on, at)| vec![(on, vec![0], at)]),
             };
@@ -85,14 +85,15 @@ pub(super) fn place(task: Operation<'_>, machine: &Machine, findings: &mut Findi
     }
 }
 
-/// Returns device, inputs and start of each batch. Every queued input is in one, and a device has at most one.
+/// Returns device, inputs and start of each batch. Every queued input is in one; a device has at most one, unless the plan
+/// may have many launches.
 fn batches(
     task: &Task<'_>,
     machine: &Machine,
-    queued: i64,
+    certificate: &Certificate<'_>,
     findings: &mut Findings,
 ) -> Option<Vec<(usize, Vec<i64>, Micros)>> {
-    let name = describe(task.operation);
+    let (name, queued) = (describe(task.operation), certificate.inputs);
     let mut wrong = |message: String| findings.add(task.operation, &message);
     let Some(batches) = task.operation.get(attr::BATCHES) else {
         wrong(format!("{name} has no divi.batches: give it some, or run divi-partition"));
@@ -102,8 +103,12 @@ fn batches(
     let mut taken = BTreeSet::new();
     for batch in batches {
         let device = machine.find(batch.device())?;
-        if decisions.iter().any(|(other, _, _)| *other == device) {
-            wrong(format!("{name} has two batches on {}: a task runs once on a device", machine.label(device)));
+        let is_repeated = decisions.iter().any(|(other, _, _)| *other == device);
+        if is_repeated && !certificate.has_many_launches {
+            let on = machine.label(device);
+            wrong(format!(
+                "{name} has two batches on {on}: a task runs once on a device, as launches is one in divi.plan"
+            ));
         }
         for input in batch.inputs() {
             if input >= queued {

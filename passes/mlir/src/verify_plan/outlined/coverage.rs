@@ -1,21 +1,22 @@
 //! Checks that every stage is launched, and that every task runs once for each queued input.
 
 use super::{
-    stage::{Functions, Stage},
+    stage::{Functions, Stage, Step},
     stream::Stream,
-    value::list,
 };
 use crate::{
     ir::describe,
     verify_plan::{
         Findings,
         certificate::{Certificate, Objective},
+        list,
     },
 };
 use divi_dialect::{Operation, attr};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Checks that each function with a device, which is a stage, is launched once, or once for each set of inputs.
+/// Checks that each function with a device, which is a stage, is launched once, or once for each set of inputs if the plan
+/// may have many launches.
 pub(super) fn check_launches(
     stages: &[Stage<'_>],
     launched: &BTreeSet<&str>,
@@ -29,8 +30,13 @@ pub(super) fn check_launches(
         let is_first = !inputs_of.contains_key(stage.name());
         let inputs = inputs_of.entry(stage.name()).or_default();
         let again: Vec<i64> = stage.inputs.iter().copied().filter(|&input| !inputs.insert(input)).collect();
-        if certificate.objective != Objective::Batch && !is_first {
-            findings.add(stage.launch, &format!("@{} is launched a second time: a stage runs once", stage.name()));
+        if !certificate.has_many_launches && !is_first {
+            let why = match certificate.objective {
+                Objective::Batch => ", as launches is one in divi.plan",
+                Objective::Latency | Objective::Pipeline => "",
+            };
+            let name = stage.name();
+            findings.add(stage.launch, &format!("@{name} is launched a second time: a stage runs once{why}"));
         } else if !again.is_empty() {
             let message = format!("@{} is launched a second time for inputs {}", stage.name(), list(&again));
             findings.add(stage.launch, &message);
@@ -42,6 +48,38 @@ pub(super) fn check_launches(
         if function != entry && function.has(attr::DEVICE) && !launched.contains(name) {
             findings.add(function, &format!("@{name} is a stage, but is never launched: outline again"));
         }
+    }
+}
+
+/// Tasks that each device has run. Tasks are identified by their names, since launches of other sizes run other copies of
+/// them; of several tasks with one name, each runs every input once.
+#[derive(Default)]
+pub(super) struct HeldTasks<'a> {
+    /// By device, name and kind.
+    of_name: BTreeMap<(usize, &'a str, &'a str), SameName>,
+}
+
+/// Tasks with one name on a device.
+#[derive(Default)]
+struct SameName {
+    tasks: usize,
+    runs_of_input: BTreeMap<i64, usize>,
+}
+
+impl<'a> HeldTasks<'a> {
+    /// Adds a step of a launch; returns true if its task has not run on the device before.
+    pub(super) fn add(&mut self, stage: &'a Stage<'_>, step: &'a Step<'_>) -> bool {
+        let key = (stage.device, step.name.as_str(), step.task.operation.name());
+        let SameName { tasks, runs_of_input } = self.of_name.entry(key).or_default();
+        let mut most = 0;
+        for &input in &stage.inputs {
+            let runs = runs_of_input.entry(input).or_default();
+            *runs += 1;
+            most = most.max(*runs);
+        }
+        let is_new = most > *tasks;
+        *tasks = most.max(*tasks);
+        is_new
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{
     stage::Stage,
-    value::{Located, Part, list},
+    value::{Located, Part},
 };
 use crate::{
     ir::describe,
@@ -11,7 +11,7 @@ use crate::{
         Findings,
         buses::{Buses, too_short},
         certificate::{Certificate, Objective},
-        exceeds,
+        exceeds, list,
         machine::{Contention, Machine},
         memory::LiveRange,
         micros, size,

@@ -28,11 +28,3 @@ impl Located {
         self.parts.iter().map(|part| part.input).collect()
     }
 }
-
-/// Formats inputs for messages: `0, 1, 2` or, if there are many, `0 … 15 (16 of them)`.
-pub(super) fn list(inputs: &[i64]) -> String {
-    match inputs {
-        [first, .., last] if inputs.len() > 8 => format!("{first} … {last} ({} of them)", inputs.len()),
-        _ => inputs.iter().map(i64::to_string).collect::<Vec<_>>().join(", "),
-    }
-}
