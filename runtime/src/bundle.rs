@@ -403,6 +403,16 @@ pub struct Step {
     /// Predicted duration in µs.
     #[serde(rename = "takes_us", default, skip_serializing_if = "Option::is_none")]
     pub duration_us: Option<f64>,
+    /// Queued inputs of a launch, for users; empty if it has all inputs of the request.
+    #[serde(rename = "queued", default, skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<u64>,
+}
+
+impl From<Action> for Step {
+    /// Creates a step without a predicted schedule.
+    fn from(action: Action) -> Self {
+        Self { action, start_us: None, duration_us: None, inputs: vec![] }
+    }
 }
 
 /// Action of a step. Operands and results are indices into `values`.

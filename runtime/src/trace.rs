@@ -1,7 +1,7 @@
 //! Traces for Chrome and Perfetto with measured and predicted spans.
 
 use crate::{
-    bundle::{Action, Bundle, Lanes},
+    bundle::{Action, Bundle, Lanes, Step},
     span::Span,
 };
 use serde_json::{Value, json};
@@ -47,7 +47,7 @@ fn measured(bundle: &Bundle, lanes: &Lanes, span: &Span) -> Value {
         }
         _ => (bundle.step_name(step), kind(&step.action), step.duration_us),
     };
-    let mut details = json!({"request": span.request});
+    let mut details = details(span.request, step);
     if let Some(predicted) = predicted {
         details["predicted_us"] = json!(predicted);
     }
@@ -59,7 +59,7 @@ fn measured(bundle: &Bundle, lanes: &Lanes, span: &Span) -> Value {
 fn predict(bundle: &Bundle, lanes: &Lanes, request: u64, begin: f64, events: &mut Vec<Value>) {
     for (step, &lane) in bundle.steps.iter().zip(&lanes.of_step) {
         let (Some(start), Some(takes)) = (step.start_us, step.duration_us) else { continue };
-        let details = || json!({"request": request});
+        let details = || details(request, step);
         let span = (begin + start, takes);
         events.push(event(PREDICTED, lane, &bundle.step_name(step), kind(&step.action), span, details()));
         let Action::Launch { stage, .. } = step.action else { continue };
@@ -70,6 +70,19 @@ fn predict(bundle: &Bundle, lanes: &Lanes, request: u64, begin: f64, events: &mu
             at += takes;
         }
     }
+}
+
+/// Returns the details of a span: its request and, for a launch of a queue, its inputs.
+fn details(request: u64, step: &Step) -> Value {
+    let mut details = json!({"request": request});
+    if !step.inputs.is_empty() {
+        let ranges = step.inputs.chunk_by(|one, next| one + 1 == *next).map(|range| match range {
+            [first, .., last] => format!("{first}-{last}"),
+            _ => range[0].to_string(),
+        });
+        details["inputs"] = json!(ranges.collect::<Vec<_>>().join(", "));
+    }
+    details
 }
 
 fn kind(action: &Action) -> &'static str {

@@ -177,7 +177,7 @@ fn evaluate(
             values.push(Value { name, device: 0, tensor: tensor(&graph.values[id.0]), constant: None });
         }
         let action = Action::Launch { stage: stages.len(), inputs: vec![], outputs };
-        steps.push(Step { action, start_us: None, duration_us: None });
+        steps.push(Step::from(action));
         let task = Task { name: "constants".into(), predicted_us: None, profile: None, has_host_weights: false };
         stages.push(StageProgram { name: stage.name.clone(), device: 0, tasks: vec![task], graph });
     }
@@ -282,7 +282,7 @@ mod tests {
             inputs: vec![port("x", 0)],
             outputs: vec![port("y", 1)],
             stages: vec![StageProgram { name: "main".into(), device: 0, graph, tasks: vec![task] }],
-            steps: vec![Step { action, start_us: None, duration_us: None }],
+            steps: vec![Step::from(action)],
             constants: vec![],
         }
     }

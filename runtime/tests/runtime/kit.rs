@@ -223,7 +223,7 @@ impl BundleBuilder {
     }
 
     pub(crate) fn step(&mut self, action: Action) {
-        self.bundle.steps.push(Step { action, start_us: None, duration_us: None });
+        self.bundle.steps.push(Step::from(action));
     }
 
     /// Adds a transfer of a value to another device, and returns its result.

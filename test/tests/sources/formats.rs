@@ -213,7 +213,7 @@ fn bundles_are_documented() {
         Action::Slice { input: 0, output: 1, positions: vec![0], of: 2, axis: 0, outer: 1 },
         Action::Gather { inputs: vec![0], output: 1, of: vec![2], axis: 0, outer: 1 },
     ];
-    let step = |action: Action| Step { action, start_us: Some(0.0), duration_us: Some(1.0) };
+    let step = |action: Action| Step { action, start_us: Some(0.0), duration_us: Some(1.0), inputs: vec![0, 1] };
     let steps: Vec<Step> = actions.into_iter().map(step).collect();
     let mut names = BTreeSet::new();
     keys(&serde_json::to_value(steps).unwrap(), &mut names);

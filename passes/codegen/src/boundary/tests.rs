@@ -58,7 +58,7 @@ fn program(stages: Vec<StageProgram>) -> Program {
         values.push(Value { name: format!("v{}", values.len()), device, tensor, constant: None });
         values.len() - 1
     };
-    let step = |action| Step { action, start_us: None, duration_us: None };
+    let step = Step::from;
     let input = value(&stages[0].graph, stages[0].graph.inputs[0], 0);
     let (mut steps, mut results) = (vec![], vec![input]);
     for (i, stage) in stages.iter().enumerate() {
@@ -158,7 +158,7 @@ fn outputs_that_only_gpus_read_are_streamed() {
         program.values.push(Value { name: "more".into(), device, tensor, constant: None });
         program.values.len() - 1
     };
-    let step = |action| Step { action, start_us: None, duration_us: None };
+    let step = Step::from;
     let (there, part) = (more(&mut program, 1), more(&mut program, 0));
     program.steps.push(step(Action::Transfer { input: copied, output: there }));
     let positions = vec![0];

@@ -234,7 +234,11 @@ impl<'m> Walk<'_, 'm> {
             _ => return Err(refuse(operation)),
         };
         let start_us = operation.get(attr::START);
-        self.program.steps.push(Step { action, start_us, duration_us });
+        let inputs = match action {
+            Action::Launch { .. } if self.program.objective.inputs > 1 => integers(operation, attr::INPUTS),
+            _ => vec![],
+        };
+        self.program.steps.push(Step { action, start_us, duration_us, inputs });
         Ok(())
     }
 

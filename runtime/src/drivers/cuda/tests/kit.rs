@@ -123,7 +123,7 @@ impl BundleBuilder {
     }
 
     pub(super) fn step(&mut self, action: Action) {
-        self.bundle.steps.push(Step { action, start_us: None, duration_us: None });
+        self.bundle.steps.push(Step::from(action));
     }
 
     pub(super) fn transfer(&mut self, input: usize, device: usize) -> usize {

@@ -2,7 +2,7 @@
 
 use super::kit::{BundleBuilder, SIZE, call, floats, full, run_full, scale_and_add, scale_twice};
 use crate::{
-    Options, Recording, TensorData,
+    MemoryUse, Options, Recording, TensorData,
     bundle::{Action, Buffer, Device, Task},
     drivers::cuda::{
         stage::{TaskTime, scale_task_times},
@@ -336,4 +336,49 @@ fn task_times_add_up_to_the_time_of_the_stage() {
     let shares = durations(scale_task_times(times(&[100.0, 101.0]), 50.0));
     assert!((shares.iter().sum::<f64>() - 50.0).abs() < 1e-9 && shares[1] > 0.0);
     assert!(scale_task_times(vec![], 1.0).is_empty());
+}
+
+/// Builds groups that each compute `y = x * group * group` on the GPUs in turn, by way of the host or of the other GPU.
+fn groups_of_two_stages(groups: usize, gpus: usize) -> BundleBuilder {
+    let mut builder = BundleBuilder::new(gpus);
+    let x = builder.input("x", gpus);
+    for group in 0..groups {
+        let factor = builder.constant(group as f32);
+        let scale = || vec![call("scale", &[Buffer::Output(0), Buffer::Input(0), Buffer::Constant(factor)], &[])];
+        let (x, between) = (builder.transfer(x, 0), builder.value(&format!("between{group}"), 0));
+        builder.launch(&format!("first{group}"), scale(), &[x], &[between]);
+        let there = if gpus == 1 { builder.transfer(between, gpus) } else { between };
+        let again = builder.transfer(there, gpus - 1);
+        let y = builder.value(&format!("y{group}"), gpus - 1);
+        builder.launch(&format!("second{group}"), scale(), &[again], &[y]);
+        let y = builder.transfer(y, gpus);
+        builder.output(&format!("y{group}"), y);
+    }
+    builder
+}
+
+/// Groups of inputs take turns in memory that does not suffice for all of them: copies from and to devices wait until earlier
+/// groups have read what they overwrite. The stub executes work only when the host waits, so that nothing is in order by chance.
+#[test]
+fn groups_reuse_tight_memory() {
+    for (gpus, tight) in [(1, vec![]), (1, vec![0]), (1, vec![1]), (1, vec![0, 1]), (2, vec![1]), (2, vec![0, 1])] {
+        let mut builder = groups_of_two_stages(6, gpus);
+        let roomy = MemoryUse::planned(&builder.bundle, None);
+        for &device in &tight {
+            builder.bundle.devices[device].memory = 1;
+        }
+        let planned = MemoryUse::planned(&builder.bundle, None);
+        for device in 0..=gpus {
+            let is_smaller = planned[device].values < roomy[device].values;
+            assert_eq!(is_smaller, tight.contains(&device), "{gpus} GPUs, {tight:?}: {device}");
+        }
+        let runtime = builder.load(&Stub { count: gpus, ..Stub::new() }, Options::default()).unwrap();
+        for round in 0..3 {
+            let outputs = runtime.run(&[("x", full(round as f32).view())]).unwrap();
+            for (group, (_, output)) in outputs.iter().enumerate() {
+                let expected = [(round * group * group) as f32; SIZE as usize];
+                assert_eq!(output.to_f32().unwrap(), expected, "{gpus} GPUs, {tight:?}: group {group}");
+            }
+        }
+    }
 }
