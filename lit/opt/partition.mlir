@@ -85,7 +85,7 @@
 // A replayed plan keeps its own options, and small stages are merged in the same way again.
 // RUN: not divi-opt %models/squeezenet1_1.onnx --plan=%t.plan.json --inputs=4 --system=diviml -q -o %t.none 2>&1 | FileCheck %s --check-prefix=FOR-ONE
 // RUN: not divi-opt %models/squeezenet1_1.onnx --plan=%t.plan.json --objective=pipeline --system=diviml -q -o %t.none 2>&1 | FileCheck %s --check-prefix=FOR-LATENCY
-// RUN: not divi-opt %models/squeezenet1_1.onnx --plan=%t.batch.json --launches=many --system=diviml -q -o %t.none 2>&1 | FileCheck %s --check-prefix=OTHER-LAUNCHES
+// RUN: not divi-opt %models/squeezenet1_1.onnx --plan=%t.batch.json --launches=one --system=diviml -q -o %t.none 2>&1 | FileCheck %s --check-prefix=OTHER-LAUNCHES
 // RUN: divi-opt %models/squeezenet1_1.onnx --partition --system=cpu-2 --inputs=4 --launches=many --iterations=10 --emit=plan -q -o %t.many.json
 // RUN: FileCheck %s --check-prefix=MANY-LAUNCHES --input-file=%t.many.json
 // RUN: divi-opt %models/squeezenet1_1.onnx --partition --system=cpu-2 --inputs=4 --launches=many --iterations=10 -q -o %t.many.mlir
@@ -95,6 +95,6 @@
 // RUN: divi-opt %models/squeezenet1_1.onnx --plan=%t.plan.json --min-stage-ops=3 --system=diviml -q -o %t.merged-replayed.mlir
 // RUN: cmp %t.merged.mlir %t.merged-replayed.mlir
 // FOR-ONE: error: the plan is for 1 inputs, not 4: leave the inputs out
-// OTHER-LAUNCHES: error: the plan is for launches=one, not many: leave the launches out
+// OTHER-LAUNCHES: error: the plan is for launches=many, not one: leave the launches out
 // MANY-LAUNCHES: "format": "divi-plan/3"
 // FOR-LATENCY: error: the plan is for objective latency, not pipeline: leave the objective out

@@ -29,12 +29,12 @@
 // CHECK-NEXT:  "contention": "shared",
 // CHECK-NEXT:  "memory_model": "liveness",
 // CHECK-NEXT:  "nodes": [
-// CHECK-NEXT:    {"id": 0, "name": "input x", "time": {"1": [0, null], "2": [0, null]}, "weight": 0, "input": 0, "output": 16, "pin": 0},
+// CHECK-NEXT:    {"id": 0, "name": "input x", "time": {"1": [null, null], "2": [0, null]}, "weight": 0, "input": 0, "output": 16, "pin": 0},
 // CHECK-NEXT:    {"id": 1, "name": "split", "time": {"1": [3.5, 1], "2": [6, 1.5]}, "weight": 0, "input": 16, "output": 16, "scratch": 64},
 // CHECK-NEXT:    {"id": 2, "name": "join", "time": {"1": [null, 2], "2": [null, 2]}, "weight": 8, "input": 16, "output": 24, "pin": 1},
 // CHECK-NEXT:    {"id": 3, "name": "cut", "time": {"1": [1, null], "2": [1, null]}, "weight": 32, "input": 24, "output": 16},
-// CHECK-NEXT:    {"id": 4, "name": "output y", "time": {"1": [0, null], "2": [0, null]}, "weight": 0, "input": 16, "output": 0, "pin": 0},
-// CHECK-NEXT:    {"id": 5, "name": "output 1", "time": {"1": [0, null], "2": [0, null]}, "weight": 0, "input": 8, "output": 0, "pin": 0}
+// CHECK-NEXT:    {"id": 4, "name": "output y", "time": {"1": [null, null], "2": [0, null]}, "weight": 0, "input": 16, "output": 0, "pin": 0},
+// CHECK-NEXT:    {"id": 5, "name": "output 1", "time": {"1": [null, null], "2": [0, null]}, "weight": 0, "input": 8, "output": 0, "pin": 0}
 // CHECK-NEXT:  ],
 // CHECK-NEXT:  "tensors": [
 // CHECK-NEXT:    {"from": 0, "bytes": 16, "to": [1]},
@@ -80,7 +80,7 @@ module {
 // Tests that values that a branch reads from outside are edges, that pins of members apply, and that tasks of no time
 // are not split into batches: cpu0 gets the size of the queue, for which other tasks have no time.
 // CHECK:    {"id": 0, "name": "cpu0", "memory": 4096, "batch_sizes": [1, 2]},
-// CHECK:    {"id": 0, "name": "input 0", "time": {"1": [0, null], "2": [0, null]}, "weight": 0, "input": 0, "output": 1, "pin": 0},
+// CHECK:    {"id": 0, "name": "input 0", "time": {"1": [null, null], "2": [0, null]}, "weight": 0, "input": 0, "output": 1, "pin": 0},
 // CHECK:    {"id": 3, "name": "if", "time": {"1": [null, 1], "2": [null, 2]}, "weight": 0, "input": 9, "output": 8, "pin": 1},
 // CHECK:  "edges": [
 // CHECK-NEXT:    [0, 3],

@@ -4,7 +4,7 @@
 // RUN: divi-opt %s --divi-partition="min-gain=10 pin=slow=gpu0" --divi-verify-plan 2>&1 | FileCheck %s --check-prefix=PINNED
 // RUN: divi-opt %s --divi-partition="min-gain=10 pin=slow=gpu0,last=cpu0" --divi-verify-plan 2>&1 | FileCheck %s --check-prefix=APART
 // RUN: divi-opt %s --divi-partition="min-gain=10 algorithm=met pin=slow=gpu0,last=gpu0,fast=gpu0" 2>&1 | FileCheck %s --check-prefix=THERE
-// RUN: divi-opt %s --divi-partition="min-gain=10 inputs=2" --divi-verify-plan 2>&1 | FileCheck %s --check-prefix=QUEUE
+// RUN: divi-opt %s --divi-partition="min-gain=10 inputs=2 launches=one" --divi-verify-plan 2>&1 | FileCheck %s --check-prefix=QUEUE
 // RUN: divi-opt %s --divi-partition="objective=pipeline min-gain=1.5" --divi-verify-plan 2>&1 | FileCheck %s --check-prefix=STAGES
 // RUN: divi-opt %s --divi-partition="objective=pipeline min-gain=10" --divi-verify-plan 2>&1 | FileCheck %s --check-prefix=STAGE
 // RUN: divi-opt %s --partition --emit=plan -o %t.json -q

@@ -1,4 +1,4 @@
-// RUN: divi-opt %s --divi-partition="inputs=4" | FileCheck %s --check-prefix=BATCH
+// RUN: divi-opt %s --divi-partition="inputs=4 launches=one" | FileCheck %s --check-prefix=BATCH
 // RUN: divi-opt %s --divi-partition="objective=pipeline k=2" | FileCheck %s --check-prefix=PIPE
 // RUN: divi-opt %s --divi-partition="objective=pipeline pipeline-cost=overlap allow-shared-devices algorithm=anneal iterations=50 seed=7" | FileCheck %s --check-prefix=OVERLAP
 // RUN: divi-opt %s --divi-partition="algorithm=heft pin=slow=cpu0 exclude=f*st=cpu0 colocate=fast=g,last=g" | FileCheck %s --check-prefix=OPTIONS

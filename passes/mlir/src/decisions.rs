@@ -60,7 +60,7 @@ fn in_any_order(problem: &Problem, names: &[&str]) -> String {
         let direct = cold.and_then(|cold| cold.direct.as_ref()?.get(node));
         format!("({resident:?}, {:?})", direct.map(|times| times.as_deref().map(numbers)))
     };
-    let nodes = problem.nodes.iter().map(|node| format!("{} {}", node_text(node), of_cold(node.id)));
+    let nodes = problem.nodes.iter().map(|node| format!("{} {}", node_text(node, problem.inputs), of_cold(node.id)));
     let tensors = problem.all_tensors();
     let tensors =
         tensors.iter().map(|tensor| format!("{} {} {}", names[tensor.from], tensor.bytes, called(&tensor.to)));
@@ -70,10 +70,17 @@ fn in_any_order(problem: &Problem, names: &[&str]) -> String {
     format!("{}{}", rest.write(), lines.join("\n"))
 }
 
-/// Serializes a node without its index. Modules store a hash of this text, so it stays as it is.
-fn node_text(node: &Node) -> String {
+/// Serializes a node without its index. Modules store a hash of this text, so it stays as it is: an input or output of the
+/// model, which takes the whole queue at once, has the time of that for all sizes.
+fn node_text(node: &Node, inputs: u32) -> String {
     let Node { name, time, weight, input, output, scratch, pin, module, .. } = node;
-    let time: BTreeMap<u32, Vec<Option<f64>>> = time.iter().map(|(size, times)| (*size, numbers(times))).collect();
+    let takes_none = |times: &[Option<Micros>]| times.iter().flatten().all(|time| *time == Micros::ZERO);
+    let is_whole = |(size, times): (&u32, &Vec<Option<Micros>>)| {
+        takes_none(times) && (*size == inputs) == times.iter().any(Option::is_some)
+    };
+    let is_undivided = pin.is_some() && time.iter().all(is_whole);
+    let at = |size: &u32| if is_undivided { &time[&inputs] } else { &time[size] };
+    let time: BTreeMap<u32, Vec<Option<f64>>> = time.keys().map(|size| (*size, numbers(at(size)))).collect();
     format!(
         "Node {{ id: 0, name: {name:?}, time: {time:?}, weight: {:?}, input: {:?}, output: {:?}, scratch: {:?}, pin: {pin:?}, \
          module: {module:?} }}",

@@ -3,7 +3,7 @@
 
 mod small;
 
-use divi_planner::plan::{Batch, Bound, Limit, Schedule};
+use divi_planner::plan::{Batch, Bound, LaunchRule, Limit, Schedule};
 use divi_planner::problem::MemoryModel;
 use divi_planner::random::Random;
 use divi_planner::units::{Bytes, BytesPerMicro, Micros};
@@ -48,8 +48,13 @@ fn makespan(problem: &Problem, batches: &[Batch]) -> Micros {
 }
 
 /// Returns options with little effort.
+/// Enumerated schedules launch a task at most once on a device.
+fn one_launch() -> Options {
+    Options { launches: LaunchRule::One, ..Options::default() }
+}
+
 fn briefly() -> Options {
-    Options { limit: Some(Limit::Iterations(100)), ..Options::default() }
+    Options { limit: Some(Limit::Iterations(100)), ..one_launch() }
 }
 
 #[derive(Default)]
@@ -112,7 +117,7 @@ fn examine(problem: &Problem, tally: &mut Tally) {
             "milp-split" => objective == Objective::Latency,
             _ => false,
         };
-        let options = if exact { Options::default() } else { briefly() };
+        let options = if exact { one_launch() } else { briefly() };
         match (solve(problem, objective, algorithm.name, &options), &best) {
             (Ok(plan), Some((value, _))) => {
                 assert!(plan.value >= *value * (1.0 - SLACK), "{}: {}\n{}", algorithm.name, plan.value, text());
@@ -247,7 +252,7 @@ fn peak_memory() {
         problem.memory_model = MemoryModel::Liveness;
         problem.devices.iter_mut().for_each(|device| device.memory = None);
         let objective = if problem.inputs > 1 { Objective::Batch } else { Objective::Latency };
-        let Ok(mut plan) = solve(&problem, objective, "heft", &Options::default()) else { continue };
+        let Ok(mut plan) = solve(&problem, objective, "heft", &one_launch()) else { continue };
         let instance = Instance::new(&problem, objective).unwrap();
         let held = match &plan.schedule {
             Schedule::Latency { device, start, .. } => instance.peak_use(device, start),

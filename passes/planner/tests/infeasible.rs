@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use divi_planner::infeasible::{Remedy, remedies};
-use divi_planner::plan::{Batch, Bound, Limit, Schedule};
+use divi_planner::plan::{Batch, Bound, LaunchRule, Limit, Schedule};
 use divi_planner::problem::{Device, MemoryModel, Node};
 use divi_planner::random::Random;
 use divi_planner::units::{Bytes, BytesPerMicro, Micros};
@@ -17,7 +17,7 @@ use small::random_problem::{Size, problem};
 use small::{brute_force, naive};
 
 fn briefly() -> Options {
-    Options { limit: Some(Limit::Iterations(300)), ..Options::default() }
+    Options { limit: Some(Limit::Iterations(300)), launches: LaunchRule::One, ..Options::default() }
 }
 
 fn batches(plan: &Plan) -> Vec<Batch> {
@@ -294,7 +294,7 @@ fn messages() {
         "the problem has no plan: colocate: tasks that share a device have none in common: node 0 (/a) on cpu0; node 1 (/b) \
          on gpu0; there is a plan without the pin of /b, or if /a and /b need not share a device",
     );
-    let queue = Options { inputs: Some(7), ..Options::default() };
+    let queue = Options { inputs: Some(7), launches: LaunchRule::One, ..Options::default() };
     says(
         &chain([40.0, 40.0], &[("/a", 3.0, None)]),
         Objective::Batch,

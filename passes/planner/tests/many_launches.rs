@@ -6,7 +6,7 @@ mod refusal;
 use divi_planner::plan::{Batch, Bound, LaunchRule, Limit, Objective, Schedule, Transfer};
 use divi_planner::random::Random;
 use divi_planner::units::Micros;
-use divi_planner::{Options, Plan, Problem, Terms, solve, verify_under};
+use divi_planner::{Options, Plan, Problem, Terms, solve, verify, verify_under};
 use refusal::{refuses, refuses_under};
 
 /// Terms of plans with any number of launches.
@@ -73,10 +73,12 @@ fn groups_overlap() {
     let text = plan.write();
     assert!(text.contains("\"format\": \"divi-plan/3\""));
     assert_eq!(Plan::read(&text), Ok(plan.clone()));
-    // Bounds depend on the rule.
-    refuses(
+    // Bounds depend on the rule, which is that of the plan unless one is asked for.
+    assert_eq!(verify(&problem, &plan), Ok(makespan));
+    refuses_under(
         &problem,
         &plan,
+        &Terms { launches: Some(LaunchRule::One), ..Terms::default() },
         "launches: many of a task on each device in the plan, but one here; verify it with --launches=many, or plan it \
          again",
     );

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use divi_papers::generate::{Rwnn, rwnn};
-use divi_planner::plan::Limit;
+use divi_planner::plan::{LaunchRule, Limit};
 use divi_planner::random::Random;
 use divi_planner::units::Micros;
 use divi_planner::{Error, Objective, Options, Plan, Problem, solve};
@@ -24,7 +24,7 @@ fn objective(problem: &Problem) -> Objective {
 
 fn solved(problem: &Problem, algorithm: &str, limit: Option<Limit>) -> Plan {
     divi_papers::register();
-    solve(problem, objective(problem), algorithm, &Options { limit, ..Options::default() })
+    solve(problem, objective(problem), algorithm, &Options { limit, launches: LaunchRule::One, ..Options::default() })
         .unwrap_or_else(|error| panic!("{algorithm}: {error}"))
 }
 

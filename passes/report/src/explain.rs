@@ -97,6 +97,7 @@ pub fn explain(problem: &Problem, plan: &Plan, node: usize, options: &Options) -
     let colocated = colocated(problem, node);
     let tensors = problem.all_tensors();
     let places = plan.schedule.places(problem.nodes.len());
+    let options = &Options { launches: plan.launches, ..options.clone() };
     let choices = (0..problem.devices.len()).map(|device| Choice {
         device: problem.devices[device].name.clone(),
         launches: launches(problem, plan, node, device),

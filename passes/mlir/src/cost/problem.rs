@@ -135,7 +135,7 @@ impl<'a, 'm> Builder<'a, 'm> {
         let count = devices.len();
         let host = divi_cost::device::host(costs.devices.iter().map(|device| &device.kind[..]));
         // Inputs and outputs take no time and are not split into batches: the host gets the whole queue as a batch
-        // size, which no other task has a time for.
+        // size, which other tasks may have no time for.
         if inputs > 1 && !devices[host].batch_sizes.contains(&inputs) {
             devices[host].batch_sizes.push(inputs);
             devices[host].batch_sizes.sort_unstable();
@@ -199,11 +199,15 @@ impl<'a, 'm> Builder<'a, 'm> {
         let name = name.and_then(attr::as_string).map_or_else(|| index.to_string(), str::to_owned);
         let id = self.problem.nodes.len();
         let on_host = |device: usize| (device == self.host).then_some(Micros::ZERO);
-        let times: Vec<_> = (0..self.problem.devices.len()).map(on_host).collect();
+        let queued = self.problem.inputs;
+        let times = |size: u32| -> Vec<_> {
+            let is_whole = queued == 1 || size == queued;
+            (0..self.problem.devices.len()).map(|device| on_host(device).filter(|_| is_whole)).collect()
+        };
         self.problem.nodes.push(Node {
             id,
             name: Some(format!("{what} {name}")),
-            time: self.batches.iter().map(|&batch| (batch, times.clone())).collect(),
+            time: self.batches.iter().map(|&size| (size, times(size))).collect(),
             weight: Bytes::ZERO,
             input: Bytes::ZERO,
             output: None,

@@ -85,7 +85,7 @@ impl Options {
             shared_devices: pass.shared_devices,
             order: parse("order", &pass.order)?,
             symmetry: parse("symmetry", &pass.symmetry)?.unwrap_or_default(),
-            launches: launches.unwrap_or_default(),
+            launches: launches.unwrap_or(divi_planner::Options::default().launches),
             ..divi_planner::Options::default()
         };
         if let Some(share) = pass.resident.filter(|&share| share > 1.0) {

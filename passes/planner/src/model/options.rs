@@ -54,7 +54,7 @@ impl Default for Options {
             seed: 1,
             limit: None,
             inputs: None,
-            launches: LaunchRule::default(),
+            launches: LaunchRule::Many,
             contention: None,
             stages: None,
             pipeline_cost: None,

@@ -18,10 +18,9 @@ pub const FORMAT: &str = "divi-plan/2";
 pub const FORMAT_OF_MANY_LAUNCHES: &str = "divi-plan/3";
 
 /// Allowed number of launches of a task on each device, for a queue of inputs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LaunchRule {
     /// At most one (DiviML, eq. 5).
-    #[default]
     One,
     /// Any number: inputs may pass in groups, so that launches of different tasks overlap.
     Many,
@@ -287,7 +286,7 @@ impl Plan {
             seed: 0,
             limit: None,
             inputs: None,
-            launches: LaunchRule::default(),
+            launches: LaunchRule::One,
             contention,
             pipeline_cost: None,
             shared_devices: false,

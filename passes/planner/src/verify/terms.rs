@@ -19,7 +19,7 @@ pub struct Terms {
     pub objective: Option<Objective>,
     /// Number of queued inputs.
     pub inputs: Option<u32>,
-    /// Number of launches of a task on a device of a queue; one if unset, as problems do not state it.
+    /// Number of launches of a task on a device of a queue; that of the plan if unset, as problems do not state it.
     pub launches: Option<LaunchRule>,
     /// Effect of transfers on the same bus on each other.
     pub contention: Option<Contention>,
@@ -90,7 +90,7 @@ pub(super) fn settle(problem: &Problem, plan: &Plan, terms: &Terms) -> Result<Ju
     let queued = if objective == Objective::Batch { problem.inputs } else { 1 };
     let inputs = terms.inputs.unwrap_or(queued);
     agree("inputs", "inputs", plan.inputs.unwrap_or(queued), inputs, terms.inputs.is_some())?;
-    let launches = terms.launches.unwrap_or_default();
+    let launches = terms.launches.unwrap_or(plan.launches);
     if objective == Objective::Batch && plan.launches != launches {
         let message = format!(
             "{} of a task on each device in the plan, but {launches} here; verify it with --launches={}, or plan it again",

@@ -23,7 +23,7 @@ pub(crate) struct Bound {
     /// Number of launches of a task on each device of a queue
     ///
     /// At most one (one, as in the DiviML paper), or any number (many).
-    #[arg(long, value_name = "NAME", default_value = LaunchRule::default().name(), value_parser = launch_rules())]
+    #[arg(long, value_name = "NAME", default_value = LaunchRule::Many.name(), value_parser = launch_rules())]
     launches: LaunchRule,
     #[command(flatten)]
     pipeline: Pipeline,

@@ -40,7 +40,7 @@ pub(crate) struct Solve {
     /// Number of launches of a task on each device of a queue
     ///
     /// At most one (one, as in the DiviML paper), or any number (many): then inputs may pass in groups.
-    #[arg(long, value_name = "NAME", default_value = LaunchRule::default().name(), value_parser = launch_rules())]
+    #[arg(long, value_name = "NAME", default_value = LaunchRule::Many.name(), value_parser = launch_rules())]
     launches: LaunchRule,
     /// Contention of transfers on one bus, instead of the problem's
     ///

@@ -31,7 +31,7 @@ pub(crate) struct Verify {
     /// Number of queued inputs
     #[arg(long, value_name = "N")]
     inputs: Option<u32>,
-    /// Number of launches of a task on each device of a queue; by default one
+    /// Number of launches of a task on each device of a queue; by default that of the plan
     ///
     /// At most one (one, divi-plan/2), or any number (many, divi-plan/3).
     #[arg(long, value_name = "NAME", value_parser = launch_rules())]

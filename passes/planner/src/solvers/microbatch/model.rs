@@ -24,8 +24,7 @@ pub(super) struct Model<'a> {
     pub(super) position: Vec<u32>,
     /// True if memory may be exceeded.
     pub(super) is_tight: bool,
-    /// By co-location group: true if its tasks take the whole queue at once: those that can take no part of it, and inputs and
-    /// outputs of a model, which take no time.
+    /// By co-location group: true if its tasks can only take the whole queue at once, as inputs and outputs of a model do.
     pub(super) is_undivided: Vec<bool>,
 }
 
@@ -37,14 +36,9 @@ impl<'a> Model<'a> {
         let takes = |task: usize, size: u32| {
             instance.allowed(task).iter().any(|device| instance.time_at(task, *device, size).is_some())
         };
-        let is_end = |task: usize| instance.predecessors(task).is_empty() || instance.successors(task).is_empty();
         let undivided = |task: usize| -> bool {
-            let of_device = |device: &usize| {
-                let sizes = instance.batch_sizes(*device).iter().filter(|size| **size < inputs);
-                sizes.filter_map(|size| instance.time_at(task, *device, *size)).collect::<Vec<_>>()
-            };
-            let mut parts = instance.allowed(task).iter().flat_map(of_device);
-            takes(task, inputs) && parts.all(|time| is_end(task) && time == Micros::ZERO)
+            let parts = instance.allowed(task).iter().flat_map(|device| instance.batch_sizes(*device));
+            takes(task, inputs) && parts.filter(|size| **size < inputs).all(|size| !takes(task, *size))
         };
         let mut is_undivided: Vec<bool> =
             instance.groups().iter().map(|group| group.iter().all(|task| undivided(*task))).collect();
