@@ -23,7 +23,7 @@ pub(crate) fn evolve(problem: &Problem, objective: Objective, options: &Options)
     let found = match &start {
         plan::Schedule::Latency { device, .. } => latency(&instance, device, &allowance),
         plan::Schedule::Batch { batches, .. } => queue::batch(&instance, batches, &allowance),
-        plan::Schedule::Pipeline { .. } | plan::Schedule::Edge { .. } => None,
+        plan::Schedule::Pipeline { .. } | plan::Schedule::BatchedPipeline { .. } | plan::Schedule::Edge { .. } => None,
     };
     let schedule = found.filter(|found| found.value() < start.value()).unwrap_or(start);
     Ok(Solution { schedule, bound: None })

@@ -8,7 +8,7 @@ use crate::infeasible;
 use crate::model::error::Error;
 use crate::model::instance::Instance;
 use crate::model::options::Options;
-use crate::model::plan::{Bound, LaunchRule, Objective, Plan, Schedule, Stages};
+use crate::model::plan::{Bound, LaunchRule, Objective, Plan, Schedule, Stages, Turns};
 use crate::model::problem::{Problem, Start, View};
 use crate::model::units::Micros;
 use crate::portfolio;
@@ -28,6 +28,7 @@ pub fn check(problem: &Problem) -> Result<(), Error> {
 /// Returns all lower bounds on a problem's plans, each with its name.
 pub fn bounds(problem: &Problem, objective: Objective, options: &Options) -> Result<Vec<Bound>, Error> {
     problem.check_form()?;
+    options::check_batches(problem, objective, None, options)?;
     if problem.nodes.is_empty() {
         return Ok(vec![Bound::new(Micros::ZERO, "no tasks")]);
     }
@@ -71,6 +72,15 @@ pub fn solve(problem: &Problem, objective: Objective, name: &str, options: &Opti
     Ok(plan)
 }
 
+/// Returns the maximum number of inputs of a launch.
+fn largest_launch(problem: &Problem, objective: Objective, options: &Options) -> u32 {
+    match objective {
+        Objective::Latency => 1,
+        Objective::Batch => problem.inputs,
+        Objective::Pipeline => problem.largest_batch(options.max_batch),
+    }
+}
+
 /// Verifies a plan before it is returned; an invalid one is a bug of the algorithm.
 fn check_plan(problem: &Problem, plan: &Plan, options: &Options) -> Result<(), Error> {
     let wrong = |error: Error| Error::Bug(format!("algorithm '{}' returned an invalid plan: {error}", plan.algorithm));
@@ -101,7 +111,8 @@ fn solve_as_is(
         };
         (Solution { schedule: timed.schedule, bound: Some(bound) }, Some((timed.transfers, timed.copies)))
     } else {
-        let solved = problem.check_under(objective, options.launches).and_then(|()| {
+        let most = largest_launch(problem, objective, options);
+        let solved = problem.check_up_to(objective, options.launches, most).and_then(|()| {
             solver(problem, objective, options).map_err(|error| unproven(objective, algorithm, options, error))
         });
         let mut solution = solved.map_err(|error| infeasible::explain(problem, objective, options, error))?;
@@ -144,6 +155,12 @@ fn empty_plan(problem: &Problem, objective: Objective, algorithm: &Algorithm, op
         Objective::Pipeline if matches!(problem.view(), View::Network(_)) => {
             Schedule::Edge { place: vec![], period: Micros::ZERO }
         }
+        Objective::Pipeline if batch_terms(options) != (None, None) => {
+            let equal = Turns::Equal { replicas: vec![] };
+            let on_devices = matches!(problem.view(), View::Devices);
+            let turns = if on_devices { Turns::Devices { batch: vec![], devices: vec![] } } else { equal };
+            Schedule::BatchedPipeline { block: vec![], k: 0, bottleneck: Micros::ZERO, turns, order: Some(vec![]) }
+        }
         Objective::Pipeline => {
             let block_device = matches!(problem.view(), View::Devices).then(Vec::new);
             let stages = Some(Stages { block_device, order: Some(vec![]) });
@@ -160,7 +177,13 @@ fn record_pipeline(plan: &mut Plan, options: &Options) {
     if plan.objective == Objective::Pipeline {
         plan.pipeline_cost = options.pipeline_cost.map(|cost| cost.name().to_owned());
         (plan.shared_devices, plan.splits) = (options.shared_devices, options.splits);
+        (plan.max_batch, plan.max_replicas) = batch_terms(options);
     }
+}
+
+/// Returns the maximum batch size and number of replicas of the options, unless they are one.
+fn batch_terms(options: &Options) -> (Option<u32>, Option<u32>) {
+    (options.max_batch.filter(|most| *most > 1), options.max_replicas.filter(|most| *most > 1))
 }
 
 /// Returns the best bound that is independent of the algorithm.

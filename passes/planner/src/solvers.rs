@@ -63,6 +63,8 @@ pub struct Algorithm {
     /// Views of a problem that its pipelines are planned on, the preferred one first.
     pub(crate) views: &'static [ViewKind],
     pub(crate) device_pipelines: DevicePipelines,
+    /// True if the stages of its pipelines may take batches, and may have several devices.
+    pub(crate) batched_pipelines: bool,
     pub(crate) effort: Effort,
     /// True for a portfolio, which reports itself which of its parts the plan is from.
     pub(crate) is_portfolio: bool,
@@ -98,6 +100,7 @@ impl Algorithm {
             solvers,
             views: pipeline::VIEWS,
             device_pipelines: DevicePipelines::All,
+            batched_pipelines: false,
             effort: Effort::Limited,
             is_portfolio: false,
             timed: None,
@@ -117,6 +120,11 @@ impl Algorithm {
     /// Plans problems whose plans list transfers itself.
     pub(crate) const fn with_transfers(self, timed: TimedSolver) -> Self {
         Self { timed: Some(timed), ..self }
+    }
+
+    /// Plans pipelines of batches and of devices that take turns.
+    pub(crate) const fn with_batches(self) -> Self {
+        Self { batched_pipelines: true, ..self }
     }
 
     pub(crate) const fn portfolio(self) -> Self {

@@ -7,6 +7,7 @@
 //!
 //! With contention, or if parameters have to be copied, a plan lists the times of transfers and copies.
 
+mod batches;
 mod buses;
 mod components;
 mod copies;
@@ -19,6 +20,7 @@ mod pipeline;
 mod precedence;
 mod stages;
 mod terms;
+mod turns;
 
 use crate::model::error::{Error, Finding};
 use crate::model::plan::{Limit, Objective, Plan, Proof, Schedule};
@@ -57,6 +59,9 @@ pub fn verify_under(problem: &Problem, plan: &Plan, terms: &Terms) -> Result<Mic
     let value = match &plan.schedule {
         Schedule::Pipeline { block, k, stages, .. } => {
             pipeline::bottleneck(problem, judged, block, *k, stages.as_ref()).map_err(Error::Plan)?
+        }
+        Schedule::BatchedPipeline { block, k, turns, order, .. } => {
+            pipeline::batched(problem, judged, block, *k, turns, order.as_ref()).map_err(Error::Plan)?
         }
         Schedule::Edge { place, .. } => edge::period(problem, judged, place).map_err(Error::Plan)?,
         Schedule::Latency { .. } | Schedule::Batch { .. } => {
@@ -135,7 +140,7 @@ fn check_names(problem: &Problem, plan: &Plan, findings: &mut Vec<Finding>) {
 fn check_certificate(plan: &Plan, value: Micros, findings: &mut Vec<Finding>) {
     let key = match plan.schedule {
         Schedule::Latency { .. } | Schedule::Batch { .. } => "makespan",
-        Schedule::Pipeline { .. } => "bottleneck",
+        Schedule::Pipeline { .. } | Schedule::BatchedPipeline { .. } => "bottleneck",
         Schedule::Edge { .. } => "period",
     };
     let stated = [(key, plan.schedule.value()), ("value", plan.value)];

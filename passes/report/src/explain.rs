@@ -165,7 +165,7 @@ fn launches(problem: &Problem, plan: &Plan, node: usize, device: usize) -> Vec<L
             let here = devices.is_some_and(|devices| devices[block[node]] == device);
             if here { vec![Launch { start: Micros::ZERO, end: time(1), inputs: 1 }] } else { Vec::new() }
         }
-        Schedule::Latency { .. } | Schedule::Edge { .. } => Vec::new(),
+        Schedule::Latency { .. } | Schedule::BatchedPipeline { .. } | Schedule::Edge { .. } => Vec::new(),
     }
 }
 

@@ -211,7 +211,9 @@ impl Timeline {
                 }
                 Ok(Self { devices, links, launches, transfers, handovers: Vec::new(), end, cost: None })
             }
-            Schedule::Pipeline { .. } | Schedule::Edge { .. } => stages::timeline(problem, plan),
+            Schedule::Pipeline { .. } | Schedule::BatchedPipeline { .. } | Schedule::Edge { .. } => {
+                stages::timeline(problem, plan)
+            }
         }
     }
 

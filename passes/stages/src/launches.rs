@@ -95,6 +95,11 @@ impl Launches {
                     |(node, of): (usize, &usize)| one(node, on.get(*of).copied().unwrap_or(usize::MAX), Micros::ZERO);
                 (block.iter().enumerate().map(launch).collect(), 1)
             }
+            Schedule::BatchedPipeline { .. } => {
+                let message = "a pipeline whose stages take batches or have several devices has no stages to launch yet; \
+                               plan it with --max-batch=1 and without --replicas";
+                return Err(Error::Unsupported(message.to_owned()));
+            }
             Schedule::Edge { .. } => {
                 return Err(Error::Unsupported("plans of edge networks have no stages".to_owned()));
             }
@@ -234,7 +239,7 @@ impl Launches {
                 Schedule::Latency { start, .. } => start[self.all[launch].node] = Micros(number as f64),
                 // Batches and launches have the same numbers.
                 Schedule::Batch { batches, .. } => batches[launch].start = Micros(number as f64),
-                Schedule::Pipeline { .. } | Schedule::Edge { .. } => {}
+                Schedule::Pipeline { .. } | Schedule::BatchedPipeline { .. } | Schedule::Edge { .. } => {}
             }
         }
         schedule

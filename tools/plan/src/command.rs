@@ -53,6 +53,14 @@ struct Pipeline {
     /// Maximum number of split points on an edge network, instead of the problem's
     #[arg(long, value_name = "N")]
     splits: Option<u32>,
+    /// Maximum number of inputs that a stage takes at once; by default the least that all tasks have times for
+    ///
+    /// A stage takes one of the batch sizes of its device. Without this option, one input if there are times for one.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_batch: Option<u32>,
+    /// Maximum number of equal devices of a stage, which take turns; by default 1
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    replicas: Option<u32>,
 }
 
 fn objectives() -> impl TypedValueParser<Value = Objective> {

@@ -26,6 +26,11 @@ pub(super) fn read(module: Operation<'_>, file: &Path) -> Result<Plan, Failure> 
 /// Returns objective and number of inputs of a plan. The error names an option that contradicts the plan.
 pub(super) fn asked(plan: &Plan, options: &Options) -> Result<(Objective, u32), String> {
     let inputs = inputs(plan);
+    if matches!(plan.schedule, Schedule::BatchedPipeline { .. }) {
+        let message = "the stages of the plan take batches or have several devices (divi-plan/3), which is not supported here \
+                       yet; replay a plan made with --max-batch=1 and without --replicas";
+        return Err(message.to_owned());
+    }
     if let Some(other) = options.objective.filter(|other| *other != plan.objective) {
         return Err(format!("the plan is for objective {}, not {other}: leave the objective out", plan.objective));
     }
@@ -56,7 +61,10 @@ fn inputs(plan: &Plan) -> u32 {
             let last = batches.iter().flat_map(|batch| &batch.inputs).max();
             last.map_or(1, |last| last.saturating_add(1))
         }
-        Schedule::Latency { .. } | Schedule::Pipeline { .. } | Schedule::Edge { .. } => 1,
+        Schedule::Latency { .. }
+        | Schedule::Pipeline { .. }
+        | Schedule::BatchedPipeline { .. }
+        | Schedule::Edge { .. } => 1,
     }
 }
 

@@ -38,6 +38,12 @@ pub(crate) fn write_plan(
         Schedule::Pipeline { block, stages: Some(Stages { block_device: Some(devices), order }), .. } => {
             stages = writer.pipeline(block, devices, order.as_deref());
         }
+        Schedule::BatchedPipeline { .. } => {
+            let message = "the stages of the plan take batches or have several devices, which is not supported here yet: \
+                           tasks need times for batches of one";
+            crate::ir::error(module, message);
+            return Err(Failure);
+        }
         Schedule::Pipeline { .. } | Schedule::Edge { .. } => {
             crate::ir::error(module, "the plan is for identical devices: plan for those of the module");
             return Err(Failure);
@@ -117,7 +123,7 @@ pub(crate) fn write_certificate(module: Operation<'_>, plan: &Plan, stages: usiz
                 entries.push(("shared_devices", unit));
             }
         }
-        Schedule::Latency { .. } | Schedule::Edge { .. } => {}
+        Schedule::Latency { .. } | Schedule::BatchedPipeline { .. } | Schedule::Edge { .. } => {}
     }
     module.set(attr::PLAN, &entries);
 }

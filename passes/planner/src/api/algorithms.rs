@@ -21,6 +21,7 @@ static ALGORITHMS: &[Algorithm] = &[
     )
     .on_views(&ViewKind::ALL, DevicePipelines::All)
     .with_transfers(portfolio::contention::auto)
+    .with_batches()
     .portfolio(),
     Algorithm::new(
         "single",

@@ -13,6 +13,7 @@ pub(super) fn check(
     options: &Options,
 ) -> Result<(), Error> {
     check_objective(objective, options)?;
+    check_batches(problem, objective, Some(algorithm), options)?;
     if objective != Objective::Pipeline {
         return Ok(());
     }
@@ -36,9 +37,67 @@ fn check_objective(objective: Objective, options: &Options) -> Result<(), Error>
         ("shared devices", options.shared_devices),
         ("a number of split points", options.splits.is_some()),
         ("a search for orders", options.order.is_some()),
+        ("a maximum batch size of stages", options.max_batch.is_some()),
+        ("a number of replicas", options.max_replicas.is_some()),
     ];
     match asked.into_iter().find(|(_, asked)| *asked && objective != Objective::Pipeline) {
         Some((what, _)) => Err(Error::Unsupported(format!("{what} is for objective pipeline, not {objective}"))),
+        None => Ok(()),
+    }
+}
+
+/// Rejects batch sizes and replicas of stages that the view or the algorithm, if any is given, does not plan.
+pub(super) fn check_batches(
+    problem: &Problem,
+    objective: Objective,
+    algorithm: Option<&Algorithm>,
+    options: &Options,
+) -> Result<(), Error> {
+    if objective != Objective::Pipeline {
+        return Ok(());
+    }
+    for (what, most) in [("maximum batch size", options.max_batch), ("number of replicas", options.max_replicas)] {
+        if most == Some(0) {
+            return unsupported(&format!("the {what} of a pipeline's stages is at least 1, not 0"));
+        }
+    }
+    let (has_batches, has_replicas) = (options.max_batch.is_some_and(|most| most > 1), options.replicas() > 1);
+    let view = algorithm.map_or_else(|| problem.view(), |algorithm| algorithm.view(problem));
+    match view {
+        View::Network(_) if has_batches || has_replicas => unsupported(
+            "machines of an edge network take one input at a time and no turns; leave out the maximum batch size and the \
+             replicas",
+        ),
+        View::Homogeneous(_) if has_batches => unsupported(
+            "the problem's pipeline view (mtpp) has times of one input only, so that its stages take no batches; leave out \
+             the maximum batch size",
+        ),
+        View::Network(_) => Ok(()),
+        View::Homogeneous(_) if has_replicas => unsupported("replicas on equal devices (mtpp) are not planned yet"),
+        View::Homogeneous(_) => check_batch_algorithm(algorithm, has_replicas),
+        View::Devices if options.shared_devices && has_replicas => {
+            unsupported("devices that take turns (replicas) are not shared by stages; leave out one of the two")
+        }
+        View::Devices => {
+            let least = problem.default_batch();
+            match options.max_batch {
+                Some(most) if most < least => unsupported(&format!(
+                    "some task has no time for batches of at most {most}; the maximum batch size (--max-batch) must be at \
+                     least {least}"
+                )),
+                _ => check_batch_algorithm(algorithm, has_replicas || problem.largest_batch(options.max_batch) > 1),
+            }
+        }
+    }
+}
+
+/// Rejects an algorithm that plans one input and one device of each stage for a request of more.
+fn check_batch_algorithm(algorithm: Option<&Algorithm>, is_asked: bool) -> Result<(), Error> {
+    match algorithm.filter(|algorithm| is_asked && !algorithm.batched_pipelines) {
+        Some(algorithm) => unsupported(&format!(
+            "algorithm '{}' plans stages of one input on one device each; auto plans batches and replicas",
+            algorithm.name
+        )),
         None => Ok(()),
     }
 }

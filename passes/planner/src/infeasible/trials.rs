@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crate::model::instance::Instance;
 use crate::model::observer::Observer;
 use crate::model::options::Options;
-use crate::model::plan::{Limit, Objective};
+use crate::model::plan::{LaunchRule, Limit, Objective};
 use crate::model::problem::Problem;
 use crate::solvers::baseline;
 use crate::solvers::exact::{self, Limits};
@@ -47,6 +47,16 @@ impl Trials {
         }
     }
 
+    fn may_have_plan(&self, problem: &Problem, options: &Options) -> bool {
+        match self.objective {
+            Objective::Pipeline => {
+                let most = problem.largest_batch(options.max_batch);
+                problem.check_up_to(self.objective, LaunchRule::One, most).is_ok()
+            }
+            Objective::Latency | Objective::Batch => problem.check_for(self.objective).is_ok(),
+        }
+    }
+
     /// Returns true if a plan was found. Always false once the limit is reached.
     pub(super) fn is_possible(&mut self, problem: &Problem, options: &Options) -> bool {
         let now = Instant::now();
@@ -56,7 +66,7 @@ impl Trials {
         self.left -= 1;
         self.observer.explored(1);
         let found = problem.check_form().is_ok()
-            && problem.check_for(self.objective).is_ok()
+            && self.may_have_plan(problem, options)
             && match self.objective {
                 Objective::Pipeline => pipeline::has_plan(problem, options),
                 Objective::Latency => baseline::has_plan(problem, self.objective) || is_found(problem),

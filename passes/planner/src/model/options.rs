@@ -38,6 +38,11 @@ pub struct Options {
     pub shared_devices: bool,
     /// Maximum number of split points on an edge network, instead of the problem's.
     pub splits: Option<u32>,
+    /// Maximum number of inputs that a stage of a pipeline takes at once; if unset, the least with which every task has a
+    /// device: one, if all tasks have times for one input.
+    pub max_batch: Option<u32>,
+    /// Maximum number of equal devices that take turns at a stage of a pipeline; one if unset.
+    pub max_replicas: Option<u32>,
     /// Search for orders of `slicegraph`, instead of brkga.
     pub order: Option<OrderSearch>,
     /// Share of an algorithm's default effort that is spent where there is no limit.
@@ -60,6 +65,8 @@ impl Default for Options {
             pipeline_cost: None,
             shared_devices: false,
             splits: None,
+            max_batch: None,
+            max_replicas: None,
             order: None,
             effort: 1.0,
             symmetry: Symmetry::default(),
@@ -69,6 +76,11 @@ impl Default for Options {
 }
 
 impl Options {
+    /// Returns the maximum number of devices that take turns at a stage.
+    pub(crate) fn replicas(&self) -> usize {
+        self.max_replicas.unwrap_or(1) as usize
+    }
+
     /// Returns the options of an algorithm that is part of another.
     pub(crate) fn named(&self, part: &'static str) -> Self {
         Self { observer: self.observer.of(part), ..self.clone() }

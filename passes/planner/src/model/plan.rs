@@ -14,7 +14,8 @@ pub use bound::{Bound, Proof, closes};
 
 /// Name and version of the format.
 pub const FORMAT: &str = "divi-plan/2";
-/// Name and version of the format for queues with any number of launches: [`LaunchRule::Many`].
+/// Name and version of the format for queues with any number of launches ([`LaunchRule::Many`]), and for pipelines of
+/// batches ([`Schedule::BatchedPipeline`]).
 pub const FORMAT_OF_MANY_LAUNCHES: &str = "divi-plan/3";
 
 /// Allowed number of launches of a task on each device, for a queue of inputs.
@@ -81,6 +82,10 @@ pub struct Plan {
     pub shared_devices: bool,
     /// Maximum number of split points of a pipeline on an edge network, if it is not that of the problem.
     pub splits: Option<u32>,
+    /// Maximum batch size of a stage of a pipeline; if unset, [`Problem::default_batch`].
+    pub max_batch: Option<u32>,
+    /// Maximum number of devices that take turns at a stage of a pipeline; one if unset.
+    pub max_replicas: Option<u32>,
     /// Placement and times.
     pub schedule: Schedule,
     /// Times of transfers; only listed with contention or from a cold start.
@@ -142,6 +147,19 @@ pub enum Schedule {
         /// Devices of the blocks, and the order of the tasks in each.
         stages: Option<Stages>,
     },
+    /// Pipeline whose stages take several inputs at once, or whose devices take turns.
+    BatchedPipeline {
+        /// Block of each task.
+        block: Vec<usize>,
+        /// Number of blocks.
+        k: u32,
+        /// Period: time of the slowest device, link or bus for one input.
+        bottleneck: Micros,
+        /// Batch sizes and devices of the blocks.
+        turns: Turns,
+        /// Tasks of each block in execution order.
+        order: Option<Vec<Vec<usize>>>,
+    },
     /// Pipeline on an edge network.
     Edge {
         /// Machine of each task.
@@ -156,7 +174,7 @@ impl Schedule {
     pub fn value(&self) -> Micros {
         match self {
             Self::Latency { makespan, .. } | Self::Batch { makespan, .. } => *makespan,
-            Self::Pipeline { bottleneck, .. } => *bottleneck,
+            Self::Pipeline { bottleneck, .. } | Self::BatchedPipeline { bottleneck, .. } => *bottleneck,
             Self::Edge { period, .. } => *period,
         }
     }
@@ -166,6 +184,7 @@ impl Schedule {
         match self {
             Self::Latency { .. } | Self::Batch { .. } => true,
             Self::Pipeline { stages, .. } => stages.as_ref().is_some_and(|stages| stages.block_device.is_some()),
+            Self::BatchedPipeline { turns, .. } => matches!(turns, Turns::Devices { .. }),
             Self::Edge { .. } => false,
         }
     }
@@ -184,6 +203,13 @@ impl Schedule {
                     places.iter_mut().zip(block).for_each(|(places, &block)| places.push(devices[block]));
                 }
             }
+            Self::BatchedPipeline { .. } => {}
+        }
+        if let Self::BatchedPipeline { block, turns: Turns::Devices { devices, .. }, .. } = self {
+            places
+                .iter_mut()
+                .zip(block)
+                .for_each(|(places, &block)| places.extend(devices.get(block).into_iter().flatten()));
         }
         for devices in &mut places {
             devices.sort_unstable();
@@ -197,7 +223,7 @@ impl Schedule {
         match self {
             Self::Latency { .. } => Objective::Latency,
             Self::Batch { .. } => Objective::Batch,
-            Self::Pipeline { .. } | Self::Edge { .. } => Objective::Pipeline,
+            Self::Pipeline { .. } | Self::BatchedPipeline { .. } | Self::Edge { .. } => Objective::Pipeline,
         }
     }
 }
@@ -223,6 +249,24 @@ pub struct Stages {
     pub block_device: Option<Vec<usize>>,
     /// Tasks of each block in execution order.
     pub order: Option<Vec<Vec<usize>>>,
+}
+
+/// Batch size of each block of a pipeline, and the devices that take turns at it: launch n of a block, for inputs
+/// `n * size` to `(n + 1) * size - 1`, is on device `n mod r` of its r devices.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Turns {
+    /// On the problem's devices.
+    Devices {
+        /// Batch size of each block.
+        batch: Vec<u32>,
+        /// Devices of each block.
+        devices: Vec<Vec<usize>>,
+    },
+    /// On equal devices, one input at a time.
+    Equal {
+        /// Number of devices of each block.
+        replicas: Vec<u32>,
+    },
 }
 
 /// Transfer of the tensor of one launch, for all of its inputs that are read on the destination.
@@ -291,6 +335,8 @@ impl Plan {
             pipeline_cost: None,
             shared_devices: false,
             splits: None,
+            max_batch: None,
+            max_replicas: None,
             schedule,
             transfers: Vec::new(),
             copies: Vec::new(),

@@ -1,5 +1,6 @@
 //! Planning problem as in its file (`divi-problem/1`). Solvers work on its dense form, [`crate::Instance`].
 
+mod batches;
 mod bus;
 mod check;
 mod cold;

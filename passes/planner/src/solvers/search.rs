@@ -69,7 +69,7 @@ fn improve_from(instance: &Instance, start: &Schedule, allowance: &Allowance, me
             let model = batch::Model::new(instance)?;
             anneal::improve(instance, &model, &model.choice(instance, batches)?, allowance, method)
         }
-        Schedule::Pipeline { .. } | Schedule::Edge { .. } => None,
+        Schedule::Pipeline { .. } | Schedule::BatchedPipeline { .. } | Schedule::Edge { .. } => None,
     }
 }
 

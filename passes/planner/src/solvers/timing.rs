@@ -20,7 +20,7 @@ pub(crate) fn launches(schedule: &Schedule) -> Vec<Batch> {
             device.iter().zip(start).enumerate().map(launch).collect()
         }
         Schedule::Batch { batches, .. } => batches.clone(),
-        Schedule::Pipeline { .. } | Schedule::Edge { .. } => Vec::new(),
+        Schedule::Pipeline { .. } | Schedule::BatchedPipeline { .. } | Schedule::Edge { .. } => Vec::new(),
     }
 }
 

@@ -32,7 +32,7 @@ impl Launches {
         let (batches, inputs) = match &plan.schedule {
             Schedule::Latency { device, start, .. } => (one_each(problem, device, start)?, 1),
             Schedule::Batch { batches, .. } => (batches.clone(), judged.inputs),
-            Schedule::Pipeline { .. } | Schedule::Edge { .. } => (Vec::new(), 0),
+            Schedule::Pipeline { .. } | Schedule::BatchedPipeline { .. } | Schedule::Edge { .. } => (Vec::new(), 0),
         };
         let mut findings = Vec::new();
         let mut of_node: Vec<Vec<Launch>> = problem.nodes.iter().map(|_| Vec::new()).collect();

@@ -3,12 +3,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::batches::{self, Blocks};
 use super::{Judged, holds, stages};
 use crate::model::error::Finding;
 use crate::model::options::PipelineCost;
-use crate::model::plan::Stages;
+use crate::model::plan::{Stages, Turns};
 use crate::model::problem::{Pipeline, Problem};
 use crate::model::units::{Bytes, Micros};
+
+/// All tensors: producer, size and readers.
+pub(super) type Values = Vec<(usize, Bytes, Vec<usize>)>;
 
 /// Time of a block without transfers, and time of its transfers.
 #[derive(Clone, Copy, Default)]
@@ -50,9 +54,62 @@ pub(super) fn bottleneck(
             return wrong("block_device", "is missing, and the problem has no pipeline view (mtpp)".to_owned());
         }
     };
+    let order = staged.and_then(|staged| staged.order.as_ref());
+    Ok(equal_times(problem, judged, view, block, k, order)?.into_values().fold(Micros::ZERO, Micros::max))
+}
+
+/// Returns the time of the slowest block or device of a pipeline of batches; or the violated constraints.
+pub(super) fn batched(
+    problem: &Problem,
+    judged: &Judged,
+    block: &[usize],
+    k: u32,
+    turns: &Turns,
+    order: Option<&Vec<Vec<usize>>>,
+) -> Result<Micros, Vec<Finding>> {
+    let wrong = |place: &str, message: String| Err(vec![Finding::new(place, message)]);
+    check_blocks(problem, block, k)?;
+    check_flow(problem, block)?;
+    match (&problem.mtpp, turns) {
+        (None, Turns::Devices { batch, devices }) => {
+            if let Some(order) = order {
+                holds::check_order(problem, block, k, order)?;
+            }
+            batches::slowest(problem, judged, &Blocks { of: block, batch, devices }, k, &tensors(problem))
+        }
+        (Some(view), Turns::Equal { replicas }) => {
+            if replicas.len() != k as usize {
+                return wrong("replicas", format!("has {} entries, but there are {k} blocks", replicas.len()));
+            }
+            let most = judged.max_replicas;
+            if let Some(of) = replicas.iter().position(|count| *count == 0 || *count > most) {
+                let message = format!("block {of} has {} devices; at least 1, at most {most}", replicas[of]);
+                return wrong("replicas", message);
+            }
+            let times = equal_times(problem, judged, view, block, k, order)?;
+            let share = |(of, time): (usize, Micros)| time / f64::from(replicas[of]);
+            Ok(times.into_iter().map(share).fold(Micros::ZERO, Micros::max))
+        }
+        (Some(_), Turns::Devices { .. }) => {
+            wrong("block_devices", "is there, but the problem's pipeline view (mtpp) has equal devices".to_owned())
+        }
+        (None, Turns::Equal { .. }) => {
+            wrong("replicas", "is there, but the problem has no pipeline view (mtpp)".to_owned())
+        }
+    }
+}
+
+/// Returns the time of each block on one of the equal devices.
+fn equal_times(
+    problem: &Problem,
+    judged: &Judged,
+    view: &Pipeline,
+    block: &[usize],
+    k: u32,
+    order: Option<&Vec<Vec<usize>>>,
+) -> Result<BTreeMap<usize, Micros>, Vec<Finding>> {
     check_colocation(problem, block)?;
     let mut times = times(problem, view, block);
-    let order = staged.and_then(|staged| staged.order.as_ref());
     if let Some(order) = order {
         holds::check_order(problem, block, k, order)?;
     }
@@ -64,7 +121,8 @@ pub(super) fn bottleneck(
             }
         }
         (Some(_), None) => {
-            return wrong("order", "is missing: what a block's memory has to hold depends on it".to_owned());
+            let message = "is missing: what a block's memory has to hold depends on it";
+            return Err(vec![Finding::new("order", message)]);
         }
         (None, _) => {}
     }
@@ -72,7 +130,7 @@ pub(super) fn bottleneck(
         PipelineCost::Serial => times.compute + times.moving,
         PipelineCost::Overlap => times.compute.max(times.moving),
     };
-    Ok(times.into_values().map(cost).fold(Micros::ZERO, Micros::max))
+    Ok(times.into_iter().map(|(of, times)| (of, cost(times))).collect())
 }
 
 fn check_blocks(problem: &Problem, block: &[usize], k: u32) -> Result<(), Vec<Finding>> {
@@ -105,7 +163,7 @@ fn check_colocation(problem: &Problem, block: &[usize]) -> Result<(), Vec<Findin
 }
 
 /// Returns all tensors: producer, size and readers.
-fn tensors(problem: &Problem) -> Vec<(usize, Bytes, Vec<usize>)> {
+fn tensors(problem: &Problem) -> Values {
     match &problem.tensors {
         Some(tensors) => tensors.iter().map(|tensor| (tensor.from, tensor.bytes, tensor.to.clone())).collect(),
         None => {

@@ -2,14 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::pipeline::Values;
 use super::{Judged, exceeds};
 use crate::model::error::Finding;
 use crate::model::options::PipelineCost;
 use crate::model::problem::{Contention, Problem};
 use crate::model::units::{Bytes, BytesPerMicro, Micros, human_bytes};
-
-/// All tensors: producer, size and readers.
-type Values = Vec<(usize, Bytes, Vec<usize>)>;
 
 /// Returns the time of the slowest resource. The time of a device is the work of all its tasks, each incoming tensor
 /// once, and each outgoing tensor once, with its longest transfer. With overlap, devices and links are separate

@@ -9,7 +9,7 @@ use super::components::most_stages;
 use super::refuse;
 use crate::model::error::{Error, Finding};
 use crate::model::options::{Options, PipelineCost};
-use crate::model::plan::{LaunchRule, Objective, Plan, Schedule};
+use crate::model::plan::{LaunchRule, Objective, Plan, Schedule, Turns};
 use crate::model::problem::{Contention, Problem};
 
 /// Parts of the model that override the problem's. Unset ones are the problem's own.
@@ -31,6 +31,10 @@ pub struct Terms {
     pub shared_devices: bool,
     /// Maximum number of split points on an edge network.
     pub splits: Option<u32>,
+    /// Maximum batch size of a stage of a pipeline; if unset, [`Problem::default_batch`].
+    pub max_batch: Option<u32>,
+    /// Maximum number of devices that take turns at a stage; one if unset.
+    pub max_replicas: Option<u32>,
 }
 
 impl From<&Options> for Terms {
@@ -45,6 +49,8 @@ impl From<&Options> for Terms {
             pipeline_cost: options.pipeline_cost,
             shared_devices: options.shared_devices,
             splits: options.splits,
+            max_batch: options.max_batch,
+            max_replicas: options.max_replicas,
         }
     }
 }
@@ -53,7 +59,10 @@ impl Terms {
     /// Returns the terms that a plan states itself: for a plan that was verified before, or that is replayed on purpose.
     pub fn stated_by(plan: &Plan) -> Self {
         let stages = match &plan.schedule {
-            Schedule::Pipeline { k, .. } => Some(*k),
+            Schedule::Pipeline { k, .. } | Schedule::BatchedPipeline { k, turns: Turns::Devices { .. }, .. } => {
+                Some(*k)
+            }
+            Schedule::BatchedPipeline { turns: Turns::Equal { replicas }, .. } => Some(total(replicas)),
             Schedule::Latency { .. } | Schedule::Batch { .. } | Schedule::Edge { .. } => None,
         };
         Self {
@@ -65,6 +74,8 @@ impl Terms {
             pipeline_cost: plan.pipeline_cost.as_deref().and_then(|name| name.parse().ok()),
             shared_devices: plan.shared_devices,
             splits: plan.splits,
+            max_batch: plan.max_batch,
+            max_replicas: plan.max_replicas,
         }
     }
 }
@@ -77,6 +88,8 @@ pub(super) struct Judged {
     pub(super) pipeline_cost: PipelineCost,
     pub(super) shared_devices: bool,
     pub(super) splits: Option<u32>,
+    pub(super) max_batch: u32,
+    pub(super) max_replicas: u32,
     /// Maximum number of stages; `None` is as many as fit, one a device unless devices are shared.
     pub(super) stages: Option<u32>,
 }
@@ -120,13 +133,18 @@ pub(super) fn settle(problem: &Problem, plan: &Plan, terms: &Terms) -> Result<Ju
         agree("pipeline_cost", "pipeline-cost", planned, pipeline_cost.name(), is_asked)?;
         check_sharing(plan, terms)?;
     }
+    let (max_batch, max_replicas) = batches(problem, plan, terms)?;
     if let Schedule::Pipeline { k, stages, .. } = &plan.schedule
         && stages.as_ref().is_none_or(|stages| stages.block_device.is_none())
     {
         check_stages(problem, *k, terms)?;
     }
+    if let Schedule::BatchedPipeline { turns: Turns::Equal { replicas }, .. } = &plan.schedule {
+        check_stages(problem, total(replicas), terms)?;
+    }
     let shared_devices = terms.shared_devices;
-    Ok(Judged { inputs, launches, contention, pipeline_cost, shared_devices, splits, stages: terms.stages })
+    let stages = terms.stages;
+    Ok(Judged { inputs, launches, contention, pipeline_cost, shared_devices, splits, max_batch, max_replicas, stages })
 }
 
 /// Rejects a plan that states another value than the verifier uses.
@@ -151,6 +169,22 @@ fn split_points(problem: &Problem, plan: &Plan, terms: &Terms) -> Result<Option<
     let name = |splits: Option<u32>| splits.map_or_else(|| "unlimited".to_owned(), |splits| splits.to_string());
     agree("splits", "splits", name(planned), name(judged), terms.splits.is_some())?;
     Ok(judged)
+}
+
+/// Returns the maximum batch size and number of devices of a stage.
+fn batches(problem: &Problem, plan: &Plan, terms: &Terms) -> Result<(u32, u32), Error> {
+    let on_devices = plan.objective == Objective::Pipeline && problem.mtpp.is_none() && problem.edge.is_none();
+    let default = if on_devices { problem.default_batch() } else { 1 };
+    let (planned, judged) = (plan.max_batch.unwrap_or(default), terms.max_batch.unwrap_or(default));
+    agree("max_batch", "max-batch", planned, judged, terms.max_batch.is_some())?;
+    let replicas = terms.max_replicas.unwrap_or(1);
+    agree("max_replicas", "replicas", plan.max_replicas.unwrap_or(1), replicas, terms.max_replicas.is_some())?;
+    Ok((judged, replicas))
+}
+
+/// Returns the number of devices of all blocks.
+fn total(replicas: &[u32]) -> u32 {
+    replicas.iter().fold(0, |sum, count| sum.saturating_add(*count))
 }
 
 fn check_sharing(plan: &Plan, terms: &Terms) -> Result<(), Error> {

@@ -57,7 +57,7 @@ pub(super) fn of(problem: &Problem, plan: &Plan) -> Result<Vec<Launch>, Error> {
                 launches.push(launch(problem, batch)?);
             }
         }
-        Schedule::Pipeline { .. } | Schedule::Edge { .. } => {}
+        Schedule::Pipeline { .. } | Schedule::BatchedPipeline { .. } | Schedule::Edge { .. } => {}
     }
     launches.sort_by(|a, b| a.start.total_cmp(&b.start).then((a.device, a.task).cmp(&(b.device, b.task))));
     let mut places: Vec<(usize, usize)> = launches.iter().map(|launch| (launch.task, launch.device)).collect();

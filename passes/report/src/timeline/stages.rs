@@ -27,6 +27,11 @@ pub(super) fn timeline(problem: &Problem, plan: &Plan) -> Result<Timeline, Error
                 }
             }
         }
+        Schedule::BatchedPipeline { .. } => {
+            let message = "pipelines whose stages take batches or have several devices are not reported yet; plan with \
+                           --max-batch=1 and without --replicas";
+            return Err(Error::Unsupported(message.to_owned()));
+        }
         Schedule::Edge { place, .. } => in_network(problem, place)?,
         Schedule::Latency { .. } | Schedule::Batch { .. } => View::default(),
     };

@@ -37,7 +37,8 @@ pub(crate) struct Bound {
 
 impl Bound {
     pub(super) fn run(self) -> Result<(), String> {
-        let Pipeline { k: stages, allow_shared_devices: shared_devices, pipeline_cost, splits } = self.pipeline;
+        let Pipeline { k: stages, allow_shared_devices: shared_devices, pipeline_cost, splits, .. } = self.pipeline;
+        let Pipeline { max_batch, replicas: max_replicas, .. } = self.pipeline;
         let limit = Some(Limit::Seconds(self.time_limit));
         let options = Options {
             limit,
@@ -46,6 +47,8 @@ impl Bound {
             shared_devices,
             pipeline_cost,
             splits,
+            max_batch,
+            max_replicas,
             ..Options::default()
         };
         files::check(&[&self.problem], &[("-o", self.output.as_deref())])?;

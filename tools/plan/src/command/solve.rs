@@ -157,7 +157,8 @@ impl Solve {
     }
 
     fn options(&self) -> Options {
-        let &Pipeline { k: stages, allow_shared_devices: shared_devices, pipeline_cost, splits } = &self.pipeline;
+        let &Pipeline { k: stages, allow_shared_devices: shared_devices, pipeline_cost, splits, .. } = &self.pipeline;
+        let &Pipeline { max_batch, replicas: max_replicas, .. } = &self.pipeline;
         let &Self { inputs, launches, contention, order, symmetry, seed, .. } = self;
         let limit = self.iterations.map(Limit::Iterations).or(self.time_limit.map(Limit::Seconds));
         Options {
@@ -170,6 +171,8 @@ impl Solve {
             pipeline_cost,
             shared_devices,
             splits,
+            max_batch,
+            max_replicas,
             order,
             symmetry,
             ..Options::default()

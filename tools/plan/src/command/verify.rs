@@ -50,9 +50,21 @@ pub(crate) struct Verify {
 
 impl Verify {
     pub(super) fn run(self) -> Result<(), String> {
-        let Pipeline { k: stages, allow_shared_devices: shared_devices, pipeline_cost, splits } = self.pipeline;
+        let Pipeline { k: stages, allow_shared_devices: shared_devices, pipeline_cost, splits, .. } = self.pipeline;
+        let Pipeline { max_batch, replicas: max_replicas, .. } = self.pipeline;
         let Self { objective, inputs, launches, contention, .. } = self;
-        let terms = Terms { objective, inputs, launches, contention, stages, shared_devices, pipeline_cost, splits };
+        let terms = Terms {
+            objective,
+            inputs,
+            launches,
+            contention,
+            stages,
+            shared_devices,
+            pipeline_cost,
+            splits,
+            max_batch,
+            max_replicas,
+        };
         files::check(&[&self.problem, &self.plan], &[("-o", self.output.as_deref())])?;
         let (problem, plan) = (files::problem(&self.problem)?, files::plan(&self.plan)?);
         let value = divi_planner::verify_under(&problem, &plan, &terms).map_err(|error| error.to_string())?;

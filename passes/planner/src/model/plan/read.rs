@@ -2,7 +2,9 @@
 
 use serde::Deserialize;
 
-use super::{Batch, FORMAT, LaunchRule, Limit, Objective, ParameterCopy, Plan, Proof, Schedule, Stages, Transfer};
+use super::{
+    Batch, FORMAT, LaunchRule, Limit, Objective, ParameterCopy, Plan, Proof, Schedule, Stages, Transfer, Turns,
+};
 use crate::model::error::Error;
 use crate::model::json::read_format;
 use crate::model::options::PipelineCost;
@@ -49,6 +51,10 @@ struct Keys {
     #[serde(default)]
     splits: Option<u32>,
     #[serde(default)]
+    max_batch: Option<u32>,
+    #[serde(default)]
+    max_replicas: Option<u32>,
+    #[serde(default)]
     device: Option<Vec<usize>>,
     #[serde(default)]
     start: Option<Vec<Micros>>,
@@ -64,6 +70,12 @@ struct Keys {
     bottleneck: Option<Micros>,
     #[serde(default)]
     block_device: Option<Vec<usize>>,
+    #[serde(default)]
+    batch: Option<Vec<u32>>,
+    #[serde(default)]
+    block_devices: Option<Vec<Vec<usize>>>,
+    #[serde(default)]
+    replicas: Option<Vec<u32>>,
     #[serde(default)]
     order: Option<Vec<Vec<usize>>>,
     #[serde(default)]
@@ -85,7 +97,7 @@ enum Format {
     /// At most one launch of a task on each device.
     #[serde(rename = "divi-plan/2")]
     Two,
-    /// Any number of launches.
+    /// Any number of launches of a queue; pipelines with batch sizes and several devices of a stage.
     #[serde(rename = "divi-plan/3")]
     Three,
 }
@@ -97,10 +109,17 @@ impl Keys {
             let message = format!("the keys are those of objective {}, not {objective}", schedule.objective());
             return Err(wrong("objective", &message));
         }
-        let launches = if self.format == Format::Three { LaunchRule::Many } else { LaunchRule::One };
-        if launches == LaunchRule::Many && objective != Objective::Batch {
-            return Err(wrong("format", &format!("divi-plan/3 is for objective batch, not {objective}")));
-        }
+        let launches = match (self.format, objective) {
+            (Format::Three, Objective::Batch) => LaunchRule::Many,
+            (Format::Three, Objective::Latency) => {
+                return Err(wrong(
+                    "format",
+                    &format!("divi-plan/3 is for objectives batch and pipeline, not {objective}"),
+                ));
+            }
+            _ => LaunchRule::One,
+        };
+        self.check_batches(&schedule)?;
         let proof = self.proof()?;
         self.check_limit()?;
         self.check_pipeline_cost()?;
@@ -123,6 +142,8 @@ impl Keys {
             pipeline_cost: self.pipeline_cost,
             shared_devices: self.shared_devices,
             splits: self.splits,
+            max_batch: self.max_batch,
+            max_replicas: self.max_replicas,
             schedule,
             transfers: self.transfers,
             copies: self.copies,
@@ -159,6 +180,24 @@ impl Keys {
         known.map(drop).map_err(|error| wrong("pipeline_cost", &error.to_string()))
     }
 
+    /// Checks that pipelines of batches, and only those, have the keys and the version for them.
+    fn check_batches(&self, schedule: &Schedule) -> Result<(), Error> {
+        let has_batches = matches!(schedule, Schedule::BatchedPipeline { .. });
+        let is_third = self.format == Format::Three && self.objective == Objective::Pipeline;
+        if has_batches && !is_third {
+            return Err(wrong("format", "batch sizes and several devices of a block need divi-plan/3"));
+        }
+        if is_third && !has_batches {
+            let message = "a pipeline in divi-plan/3 has batch and block_devices, or replicas with the view mtpp";
+            return Err(wrong("format", message));
+        }
+        let terms = [("max_batch", self.max_batch), ("max_replicas", self.max_replicas)];
+        match terms.into_iter().find(|(_, most)| most.is_some()) {
+            Some((key, _)) if !has_batches => Err(wrong(key, "is for pipelines in divi-plan/3")),
+            _ => Ok(()),
+        }
+    }
+
     /// Builds the schedule. Exactly one kind's keys must be present: each key belongs to one kind, but `makespan` to two.
     fn schedule(&self) -> Result<Schedule, Error> {
         let present = |keys: &[(&'static str, bool)]| keys.iter().find(|(_, there)| *there).map(|(key, _)| *key);
@@ -170,6 +209,9 @@ impl Keys {
                 ("k", self.k.is_some()),
                 ("bottleneck", self.bottleneck.is_some()),
                 ("block_device", self.block_device.is_some()),
+                ("batch", self.batch.is_some()),
+                ("block_devices", self.block_devices.is_some()),
+                ("replicas", self.replicas.is_some()),
                 ("order", self.order.is_some()),
             ]),
             present(&[("place", self.place.is_some()), ("period", self.period.is_some())]),
@@ -192,6 +234,9 @@ impl Keys {
         if self.makespan.is_some() {
             return Err(wrong("makespan", &format!("belongs to another kind of plan than '{first}'")));
         }
+        if forms[2].is_some() && (self.batch.is_some() || self.block_devices.is_some() || self.replicas.is_some()) {
+            return self.batched_pipeline();
+        }
         if forms[2].is_some() {
             let stages = match (&self.block_device, &self.order) {
                 (None, None) => None,
@@ -201,6 +246,28 @@ impl Keys {
             return Ok(Schedule::Pipeline { block, k, bottleneck: need(&self.bottleneck, "bottleneck")?, stages });
         }
         Ok(Schedule::Edge { place: need(&self.place, "place")?, period: need(&self.period, "period")? })
+    }
+
+    fn batched_pipeline(&self) -> Result<Schedule, Error> {
+        if self.block_device.is_some() {
+            return Err(wrong("block_device", "is replaced by block_devices in divi-plan/3"));
+        }
+        let turns = match &self.replicas {
+            Some(replicas) if self.batch.is_none() && self.block_devices.is_none() => {
+                Turns::Equal { replicas: replicas.clone() }
+            }
+            Some(_) => {
+                let message = "is for equal devices (mtpp); batch and block_devices are for the problem's devices";
+                return Err(wrong("replicas", message));
+            }
+            None => Turns::Devices {
+                batch: need(&self.batch, "batch")?,
+                devices: need(&self.block_devices, "block_devices")?,
+            },
+        };
+        let (block, k) = (need(&self.block, "block")?, need(&self.k, "k")?);
+        let bottleneck = need(&self.bottleneck, "bottleneck")?;
+        Ok(Schedule::BatchedPipeline { block, k, bottleneck, turns, order: self.order.clone() })
     }
 }
 

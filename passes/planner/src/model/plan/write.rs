@@ -1,6 +1,8 @@
 //! Writer of plans: the same text for the same plan.
 
-use super::{Batch, FORMAT, FORMAT_OF_MANY_LAUNCHES, LaunchRule, Limit, ParameterCopy, Plan, Schedule, Transfer};
+use super::{
+    Batch, FORMAT, FORMAT_OF_MANY_LAUNCHES, LaunchRule, Limit, ParameterCopy, Plan, Schedule, Transfer, Turns,
+};
 use crate::model::json::{Lines, integers, list, numbers, row, string};
 use crate::model::units::number;
 
@@ -8,7 +10,9 @@ impl Plan {
     /// Returns the text of the plan: keys in a fixed order without unset ones, one batch or transfer per line.
     pub fn write(&self) -> String {
         let mut object = Lines::object();
-        let format = if self.launches == LaunchRule::Many { FORMAT_OF_MANY_LAUNCHES } else { FORMAT };
+        let has_batches = matches!(self.schedule, Schedule::BatchedPipeline { .. });
+        let is_new = has_batches || self.launches == LaunchRule::Many;
+        let format = if is_new { FORMAT_OF_MANY_LAUNCHES } else { FORMAT };
         object.key("format", &string(format));
         object.key("problem", &string(&self.problem));
         object.key("algorithm", &string(&self.algorithm));
@@ -41,6 +45,12 @@ impl Plan {
         }
         if let Some(splits) = self.splits {
             object.key("splits", &splits.to_string());
+        }
+        if let Some(size) = self.max_batch {
+            object.key("max_batch", &size.to_string());
+        }
+        if let Some(replicas) = self.max_replicas {
+            object.key("max_replicas", &replicas.to_string());
         }
         self.schedule_keys(&mut object);
         if !self.transfers.is_empty() {
@@ -77,6 +87,21 @@ impl Plan {
                     if let Some(order) = &stages.order {
                         object.key("order", &row(order, |tasks| integers(tasks)));
                     }
+                }
+            }
+            Schedule::BatchedPipeline { block, k, bottleneck, turns, order } => {
+                object.key("k", &k.to_string());
+                object.key("bottleneck", &number(*bottleneck));
+                object.key("block", &integers(block));
+                match turns {
+                    Turns::Devices { batch, devices } => {
+                        object.key("batch", &integers(batch));
+                        object.key("block_devices", &row(devices, |devices| integers(devices)));
+                    }
+                    Turns::Equal { replicas } => object.key("replicas", &integers(replicas)),
+                }
+                if let Some(order) = order {
+                    object.key("order", &row(order, |tasks| integers(tasks)));
                 }
             }
             Schedule::Edge { place, period } => {

@@ -54,15 +54,25 @@ impl Problem {
 
     /// Checks the same under a rule for launches.
     pub fn check_under(&self, objective: Objective, launches: LaunchRule) -> Result<(), Error> {
+        let most = match objective {
+            Objective::Batch => self.inputs,
+            Objective::Latency => 1,
+            Objective::Pipeline => self.default_batch(),
+        };
+        self.check_up_to(objective, launches, most)
+    }
+
+    /// Checks the same for launches of at most `most` inputs.
+    pub(crate) fn check_up_to(&self, objective: Objective, launches: LaunchRule, most: u32) -> Result<(), Error> {
         // Views have machines of their own.
         if objective == Objective::Pipeline && (self.mtpp.is_some() || self.edge.is_some()) {
             return Ok(());
         }
         if self.cold.is_some() {
             // Parameters that are read in the host's memory need no memory on the device.
-            return self.relaxed().check_under(objective, launches);
+            return self.relaxed().check_up_to(objective, launches, most);
         }
-        let domains = Domains::new(self, objective);
+        let domains = Domains::up_to(self, objective, most);
         if let Some(finding) = domains.contradiction() {
             return Err(Error::Infeasible(vec![finding]));
         }

@@ -18,17 +18,22 @@ pub(crate) struct Domains {
 impl Domains {
     /// Computes the domains. The problem's indices are in range, and its matrices have their sizes.
     pub(crate) fn new(problem: &Problem, objective: Objective) -> Self {
+        Self::up_to(problem, objective, if objective == Objective::Batch { problem.inputs } else { 1 })
+    }
+
+    /// Computes the domains for launches of at most `most` inputs.
+    pub(crate) fn up_to(problem: &Problem, objective: Objective, most: u32) -> Self {
         let groups = groups(problem);
         let devices = problem.devices.len();
         let mut allowed: Vec<Vec<usize>> = (0..problem.nodes.len())
-            .map(|node| (0..devices).filter(|device| supports(problem, objective, node, *device)).collect())
+            .map(|node| (0..devices).filter(|device| supports(problem, most, node, *device)).collect())
             .collect();
         let mut reason = None;
         for group in &groups {
             let common: Vec<usize> =
                 allowed[group[0]].iter().copied().filter(|u| group.iter().all(|i| allowed[*i].contains(u))).collect();
             if common.is_empty() && reason.is_none() {
-                reason = Some(no_common_device(problem, objective, group));
+                reason = Some(no_common_device(problem, objective, most, group));
             }
             for &node in group {
                 allowed[node].clone_from(&common);
@@ -46,10 +51,9 @@ impl Domains {
     }
 }
 
-/// Returns true if a device may run a task in some batch size that it supports.
-fn supports(problem: &Problem, objective: Objective, node: usize, device: usize) -> bool {
+/// Returns true if a device may run a task in some batch size that it supports, up to `most`.
+fn supports(problem: &Problem, most: u32, node: usize, device: usize) -> bool {
     let node = &problem.nodes[node];
-    let most = if objective == Objective::Batch { problem.inputs } else { 1 };
     let runs = |size: &u32| *size <= most && node.time.get(size).is_some_and(|times| times[device].is_some());
     node.pin.is_none_or(|pin| pin == device) && problem.devices[device].batch_sizes.iter().any(runs)
 }
@@ -81,15 +85,23 @@ fn groups(problem: &Problem) -> Vec<Vec<usize>> {
 }
 
 /// Returns the reason why a group has no device.
-fn no_common_device(problem: &Problem, objective: Objective, group: &[usize]) -> Finding {
+fn no_common_device(problem: &Problem, objective: Objective, most: u32, group: &[usize]) -> Finding {
     if let [node] = group {
-        let size = if objective == Objective::Batch { "a size" } else { "1" };
+        let size = match objective {
+            Objective::Batch => "a size".to_owned(),
+            Objective::Pipeline if most > 1 => format!("a size up to {most}"),
+            Objective::Latency | Objective::Pipeline => "1".to_owned(),
+        };
         let pin = problem.nodes[*node].pin.map(|pin| format!(" and is {}", problem.device_label(pin)));
         // Batches of other sizes may be possible.
         let sizes: Vec<String> = problem.nodes[*node].time.keys().map(u32::to_string).collect();
         let is_batched =
             objective != Objective::Batch && !problem.nodes[*node].time.contains_key(&1) && !sizes.is_empty();
-        let other = is_batched.then(|| format!("; objective batch plans its batches of {}", sizes.join(", ")));
+        let sizes = sizes.join(", ");
+        let other = is_batched.then(|| match objective {
+            Objective::Pipeline => format!("; its batches are of {sizes} (--max-batch)"),
+            Objective::Latency | Objective::Batch => format!("; objective batch plans its batches of {sizes}"),
+        });
         return Finding::new(
             problem.node_label(*node),
             format!(
@@ -102,7 +114,7 @@ fn no_common_device(problem: &Problem, objective: Objective, group: &[usize]) ->
     }
     let devices_of = |node: &usize| -> String {
         let names: Vec<&str> = (0..problem.devices.len())
-            .filter(|device| supports(problem, objective, *node, *device))
+            .filter(|device| supports(problem, most, *node, *device))
             .map(|device| problem.devices[device].name.as_str())
             .collect();
         let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };

@@ -30,11 +30,20 @@ pub(super) fn best(model: &Model, options: &Options) -> Bound {
     }
     let windows = windows(model, simple.value);
     let best = if windows.value > simple.value { windows } else { simple };
+    cut_since(model, best.value, options, since).unwrap_or(best)
+}
+
+/// Returns the bound by blocks cut out around one task if it is above a known one.
+pub(super) fn cut(model: &Model, least: Micros, options: &Options) -> Option<Bound> {
+    if model.tasks() > MOST_TASKS { None } else { cut_since(model, least, options, Instant::now()) }
+}
+
+fn cut_since(model: &Model, least: Micros, options: &Options, since: Instant) -> Option<Bound> {
     let mut effort = Effort::nodes(CUT_NODES);
     if let Some(Limit::Seconds(seconds)) = options.limit {
         effort.budget.deadline = deadline(since, seconds * CUT_SHARE);
     }
-    priced::cut(model, best.value, &mut effort).unwrap_or(best)
+    priced::cut(model, least, &mut effort)
 }
 
 /// Lemma 3.3: longest task, and mean work per block.

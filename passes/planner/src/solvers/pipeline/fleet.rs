@@ -13,6 +13,7 @@
 //! Ports do not count as stages: they are the places of a model's inputs and outputs.
 
 mod anneal;
+mod batches;
 mod bound;
 mod loads;
 mod orders;
@@ -20,6 +21,7 @@ mod pipe;
 mod plan;
 mod program;
 mod proof;
+mod scaling;
 mod sequence;
 mod slice;
 mod start;
@@ -29,17 +31,40 @@ use super::model::{Model, Tensor as Moved};
 use crate::model::error::{Error, Finding};
 use crate::model::options::Options;
 use crate::model::options::PipelineCost;
-use crate::model::plan::Objective;
+use crate::model::plan::{Bound, Objective};
 use crate::model::problem::{Domains, Problem};
 use crate::model::units::{Bytes, Micros, MicrosPerByte};
+use crate::solvers::Solution;
 
 use loads::Loads;
 use pipe::Pipe;
-pub(crate) use plan::{all_bounds, auto};
-pub(super) use plan::{annealed, exact, has_plan, slicegraph};
+use plan::Plans;
+pub(super) use plan::{annealed, exact, slicegraph};
+use scaling::Scaling;
 
 /// Tolerance for sums of bytes in a different order.
 const ROUNDED: f64 = 1.0 + 1e-12;
+
+/// Portfolio for devices: batches and replicas if they are asked for, or if there are no times for one input.
+pub(crate) fn auto(problem: &Problem, options: &Options) -> Result<Solution, Error> {
+    if batches::is_asked(problem, options) { batches::auto(problem, options) } else { plan::auto(problem, options) }
+}
+
+/// Returns every bound by name, weakest first.
+pub(crate) fn all_bounds(problem: &Problem, options: &Options) -> Result<Vec<Bound>, Error> {
+    if batches::is_asked(problem, options) {
+        return batches::all_bounds(problem, options);
+    }
+    plan::all_bounds(problem, options)
+}
+
+/// Returns true if some pipeline is found.
+pub(super) fn has_plan(problem: &Problem, options: &Options) -> bool {
+    if batches::is_asked(problem, options) {
+        return batches::has_plan(problem, options);
+    }
+    plan::has_plan(problem, options)
+}
 
 /// Tensor between tasks.
 struct Tensor {
@@ -61,7 +86,7 @@ struct Fleet {
     working: usize,
     /// By task and device; infinite if it cannot run there.
     time: Vec<Micros>,
-    /// Memory that each task needs, and capacity of each device.
+    /// Memory that each task needs on each device, and capacity of each device.
     held: Vec<Bytes>,
     capacity: Vec<Bytes>,
     tensors: Vec<Tensor>,
@@ -79,12 +104,20 @@ struct Fleet {
     /// By pair of devices: the bus whose transfers add up; `None` without contention.
     bus: Vec<Option<usize>>,
     buses: usize,
+    /// Batch sizes of the devices, and shares of transfers; all one for devices that take one input at a time.
+    scaling: Scaling,
 }
 
 impl Fleet {
     /// Builds the model of a problem whose form has been checked. Tasks that must share a stage are merged, including
     /// those on paths between them.
     fn new(problem: &Problem, options: &Options) -> Result<Self, Error> {
+        Self::scaled(problem, options, Scaling::none(problem.devices.len()), &ports(problem))
+    }
+
+    /// Builds the model of a problem whose devices stand for several, or for batches: its times and latencies are those of
+    /// one input, its memory is that of a batch.
+    fn scaled(problem: &Problem, options: &Options, scaling: Scaling, ports: &[bool]) -> Result<Self, Error> {
         let devices = problem.devices.len();
         let domains = Domains::new(problem, Objective::Pipeline);
         if let Some(finding) = domains.contradiction() {
@@ -92,8 +125,7 @@ impl Fleet {
         }
         let shared = options.shared_devices;
         let most = if shared { usize::MAX } else { devices };
-        let ports = ports(problem);
-        let mut nodes = merge_nodes(problem, &one_stage(problem, &domains, &ports, shared))?;
+        let mut nodes = merge_nodes(problem, &one_stage(problem, &domains, ports, shared))?;
         let (others, last): (Vec<_>, Vec<_>) = nodes.into_iter().partition(|nodes| !ports[nodes[0]]);
         let working = others.len();
         nodes = others.into_iter().chain(last).collect();
@@ -106,7 +138,9 @@ impl Fleet {
             time.filter(|_| domains.allowed[node].contains(&device)).unwrap_or(Micros::INFINITY)
         };
         let results = problem.output_bytes();
-        let held_by = |node: usize| problem.nodes[node].weight + problem.nodes[node].input + results[node];
+        let held_by = |node: usize, size: f64| {
+            problem.nodes[node].weight + problem.nodes[node].input * size + results[node] * size
+        };
         let (bus, buses) = problem.buses();
         let mut fleet = Self {
             devices,
@@ -118,7 +152,10 @@ impl Fleet {
                 .iter()
                 .flat_map(|nodes| (0..devices).map(|device| nodes.iter().map(|node| time_of(*node, device)).sum()))
                 .collect(),
-            held: nodes.iter().map(|nodes| nodes.iter().map(|node| held_by(*node)).sum()).collect(),
+            held: nodes
+                .iter()
+                .flat_map(|nodes| scaling.size.iter().map(|size| nodes.iter().map(|node| held_by(*node, *size)).sum()))
+                .collect(),
             capacity: problem.devices.iter().map(|device| device.memory.unwrap_or(Bytes::INFINITY) * ROUNDED).collect(),
             tensors: Vec::new(),
             makes: vec![Vec::new(); nodes.len()],
@@ -135,6 +172,7 @@ impl Fleet {
             nodes,
             bus,
             buses,
+            scaling,
         };
         fleet.check_times(problem)?;
         let mut task_of = vec![0_u32; problem.nodes.len()];
@@ -203,6 +241,11 @@ impl Fleet {
         &self.time[task * self.devices..(task + 1) * self.devices]
     }
 
+    /// Returns the memory that a task needs on a device.
+    fn held(&self, task: usize, device: usize) -> Bytes {
+        self.held[task * self.devices + device]
+    }
+
     /// Returns the duration of a transfer; infinite without a link.
     fn move_time(&self, bytes: Bytes, from: usize, to: usize) -> Micros {
         let pair = from * self.devices + to;
@@ -242,7 +285,7 @@ impl Fleet {
     fn at_best(&self) -> Model {
         let way = |bytes: Bytes| {
             let all = (0..self.devices).flat_map(|device| self.ways(device));
-            all.map(|(from, to)| self.move_time(bytes, from, to)).fold(Micros::INFINITY, Micros::min)
+            all.map(|(from, to)| self.least_load(bytes, from, to)).fold(Micros::INFINITY, Micros::min)
         };
         // With one device nothing moves.
         self.on_equals(|task| self.quickest(task), |bytes| if self.devices < 2 { Micros::ZERO } else { way(bytes) })
@@ -257,6 +300,7 @@ impl Fleet {
         let links: Vec<(MicrosPerByte, Micros)> =
             (0..self.devices).flat_map(|device| self.ways(device)).map(link).collect();
         !self.shared
+            && self.scaling.is_none()
             && self.cost == PipelineCost::Serial
             && links.windows(2).all(|two| two[0] == two[1])
             && links.iter().all(|(slowness, _)| slowness.is_finite())
@@ -267,14 +311,19 @@ impl Fleet {
 /// Returns the ports: nodes that only provide a model's inputs or take its outputs. They take no time and have no
 /// predecessors or no successors.
 fn ports(problem: &Problem) -> Vec<bool> {
+    let takes_none = |node: usize| {
+        problem.nodes[node].time.get(&1).is_some_and(|times| times.iter().flatten().all(|time| *time == Micros::ZERO))
+    };
+    ports_among(problem, takes_none)
+}
+
+/// Returns the nodes without predecessors or without successors, of those that take no time.
+fn ports_among(problem: &Problem, takes_none: impl Fn(usize) -> bool) -> Vec<bool> {
     let (mut reads, mut is_read) = (vec![false; problem.nodes.len()], vec![false; problem.nodes.len()]);
     for tensor in problem.all_tensors() {
         is_read[tensor.from] |= !tensor.to.is_empty();
         tensor.to.iter().for_each(|to| reads[*to] = true);
     }
-    let takes_none = |node: usize| {
-        problem.nodes[node].time.get(&1).is_some_and(|times| times.iter().flatten().all(|time| *time == Micros::ZERO))
-    };
     (0..problem.nodes.len()).map(|node| takes_none(node) && !(reads[node] && is_read[node])).collect()
 }
 

@@ -21,7 +21,10 @@ impl Fleet {
     pub(super) fn simple(&self) -> Bound {
         let longest = (0..self.tasks()).map(|task| self.quickest(task)).fold(Micros::ZERO, Micros::max);
         let total: Micros = (0..self.tasks()).map(|task| self.quickest(task)).sum();
-        Bound::new(longest.max(total / self.devices.min(self.k) as f64), "simple")
+        // Replicas of a stage divide its work.
+        let replicas = self.scaling.replicas;
+        let used = (self.k as f64 * replicas).min(self.devices as f64);
+        Bound::new((longest / replicas).max(total / used), "simple")
     }
 
     /// Linear relaxation: tasks are divided arbitrarily between devices that can run them. `None` if the program is too
@@ -31,12 +34,13 @@ impl Fleet {
             return Ok(None);
         }
         let mut program = Program::default();
+        let replicas = self.scaling.replicas;
         // In units of `most`.
         let slowest = program.column(0.0, 1.0, 1.0);
         let mut loads = vec![vec![(slowest, -1.0)]; self.devices];
         for task in 0..self.tasks() {
             let mut parts = Vec::new();
-            for (device, time) in self.times(task).iter().enumerate().filter(|(_, time)| **time <= most) {
+            for (device, time) in self.times(task).iter().enumerate().filter(|(_, time)| **time <= most * replicas) {
                 let part = program.column(0.0, 1.0, 0.0);
                 parts.push((part, 1.0));
                 loads[device].push((part, *time / most));

@@ -76,7 +76,7 @@ impl<'a> Loads<'a> {
     fn count(&mut self, task: usize, times: f64) {
         let on = self.on[task];
         let time = self.fleet.times(task)[on];
-        self.held[on] += self.fleet.held[task] * times;
+        self.held[on] += self.fleet.held(task, on) * times;
         if time.is_infinite() {
             self.fault(times);
         } else {
@@ -99,13 +99,16 @@ impl<'a> Loads<'a> {
                 self.fault(times);
                 continue;
             }
-            longest = longest.max(time);
+            longest = longest.max(time * fleet.scaling.part[home]);
             if let Some(bus) = fleet.bus[home * devices + to] {
                 self.buses[bus] += time * times;
             }
             match fleet.cost {
-                PipelineCost::Serial => self.moving[to] += time * times,
-                PipelineCost::Overlap => self.moving[home * devices + to] += time * times,
+                PipelineCost::Serial => self.moving[to] += time * fleet.scaling.part[to] * times,
+                PipelineCost::Overlap => {
+                    let pair = home * devices + to;
+                    self.moving[pair] += time * fleet.scaling.link[pair] * times;
+                }
             }
         }
         if fleet.cost == PipelineCost::Serial {

@@ -39,7 +39,7 @@ const ANNEAL: &str = "anneal";
 const PROGRAM: &str = "milp";
 
 /// State of the planner.
-struct Plans<'a> {
+pub(super) struct Plans<'a> {
     fleet: Fleet,
     options: &'a Options,
     since: Instant,
@@ -100,7 +100,7 @@ pub(in crate::solvers::pipeline) fn exact(problem: &Problem, options: &Options) 
 }
 
 /// Returns true if some pipeline is found; for few tasks, also by a program.
-pub(in crate::solvers::pipeline) fn has_plan(problem: &Problem, options: &Options) -> bool {
+pub(super) fn has_plan(problem: &Problem, options: &Options) -> bool {
     if problem.nodes.len() > FEW_TASKS {
         return Fleet::new(problem, options).is_ok_and(|fleet| fleet.start(options.seed).is_some());
     }
@@ -110,19 +110,7 @@ pub(in crate::solvers::pipeline) fn has_plan(problem: &Problem, options: &Option
 
 /// Returns every bound by name, weakest first.
 pub(crate) fn all_bounds(problem: &Problem, options: &Options) -> Result<Vec<Bound>, Error> {
-    let mut plans = Plans::new(problem, options)?;
-    let mut all = vec![plans.best.bound().clone()];
-    let parts = plans.fleet.parts(plans.best.value(), &plans.limits(1.0))?;
-    all.extend(parts.clone());
-    parts.into_iter().for_each(|bound| plans.best.prove(bound));
-    plans.prove_as_equal();
-    plans.anneal(&brief(options));
-    plans.solve_as_equal();
-    plans.exact(1.0)?;
-    if all.iter().all(|bound| bound.by != plans.best.bound().by) {
-        all.push(plans.best.bound().clone());
-    }
-    Ok(all)
+    Plans::new(problem, options)?.all_bounds()
 }
 
 /// Returns limits for finding a start, which is not part of the search: a minimum number of iterations is guaranteed.
@@ -151,6 +139,21 @@ impl<'a> Plans<'a> {
                 (any.or_else(|error| without_sharing(problem, &fleet, options, error))?, PROGRAM)
             }
         };
+        Self::from(fleet, (pipe, by), options, since)
+    }
+
+    /// Plans on a fleet. Without a start, searches for one.
+    pub(super) fn on(fleet: Fleet, start: Option<Pipe>, options: &'a Options) -> Result<Self, Error> {
+        let since = Instant::now();
+        let start = match start.or_else(|| fleet.start(options.seed)) {
+            Some(pipe) => (pipe, ORDERED),
+            None => (fleet.any(&starting(options, since), &options.named(PROGRAM))?, PROGRAM),
+        };
+        Self::from(fleet, start, options, since)
+    }
+
+    fn from(fleet: Fleet, start: (Pipe, &'static str), options: &'a Options, since: Instant) -> Result<Self, Error> {
+        let (pipe, by) = start;
         let (proof, mut best) = (Proof::new(&fleet), Incumbent::new(fleet.simple()));
         if !best.take(fleet.value(&pipe), pipe, by) {
             return Err(Error::NotFound("no pipeline was found that keeps to links and memory".to_owned()));
@@ -159,8 +162,37 @@ impl<'a> Plans<'a> {
         Ok(Self { fleet, options, since, best, proof, tried: None })
     }
 
+    /// Returns every bound by name, weakest first.
+    pub(super) fn all_bounds(mut self) -> Result<Vec<Bound>, Error> {
+        let mut all = vec![self.best.bound().clone()];
+        let parts = self.fleet.parts(self.best.value(), &self.limits(1.0))?;
+        all.extend(parts.clone());
+        parts.into_iter().for_each(|bound| self.best.prove(bound));
+        self.prove_as_equal();
+        self.anneal(&brief(self.options));
+        self.solve_as_equal();
+        self.exact(1.0)?;
+        if all.iter().all(|bound| bound.by != self.best.bound().by) {
+            all.push(self.best.bound().clone());
+        }
+        Ok(all)
+    }
+
+    pub(super) fn fleet(&self) -> &Fleet {
+        &self.fleet
+    }
+
+    /// Returns the algorithm that found the pipeline.
+    pub(super) fn by(&self) -> &'static str {
+        self.best.by()
+    }
+
+    pub(super) fn bound(&self) -> &Bound {
+        self.best.bound()
+    }
+
     /// Improves the plan and the bound. A failure of the solver is reported and leaves both unchanged.
-    fn search(&mut self) {
+    pub(super) fn search(&mut self) {
         let observer = self.options.observer.of(PROGRAM);
         observer.unless_failed(self.prove_simple());
         self.solve_as_equal();
@@ -170,7 +202,7 @@ impl<'a> Plans<'a> {
         observer.unless_failed(self.exact(1.0));
     }
 
-    fn pipe(&self) -> &Pipe {
+    pub(super) fn pipe(&self) -> &Pipe {
         self.best.solution().expect("a search starts from a pipeline")
     }
 
@@ -209,12 +241,21 @@ impl<'a> Plans<'a> {
     }
 
     fn prove_as_equal(&mut self) {
-        if !self.is_closed() && !self.fleet.shared && self.fleet.working > 0 {
+        if self.is_closed() || self.fleet.shared || self.fleet.working == 0 {
+            return;
+        }
+        let replicas = self.fleet.scaling.replicas;
+        if replicas > 1.0 {
+            // A stage on several devices takes at least its cost divided by their number.
+            let bound = bounds::cut(&self.fleet.at_best(), self.best.bound().value * replicas, self.options);
+            bound.into_iter().for_each(|bound| self.best.prove(Bound { value: bound.value / replicas, ..bound }));
+        } else {
             self.best.prove(bounds::best(&self.fleet.at_best(), &self.options.left_since(self.since)));
         }
     }
 
-    fn anneal(&mut self, options: &Options) {
+    /// Anneals within the limit of the options.
+    pub(super) fn anneal(&mut self, options: &Options) {
         if self.is_closed() {
             return;
         }
@@ -256,6 +297,10 @@ impl<'a> Plans<'a> {
     }
 
     fn exact(&mut self, share: f64) -> Result<(), Error> {
+        if self.fleet.scaling.replicas > 1.0 {
+            // Programs do not divide stages.
+            return Ok(());
+        }
         let (limits, fleet) = (self.limits(share), &self.fleet);
         // With the same number of iterations, a repetition helps only with a better incumbent.
         let again = self.tried == Some(self.best.value()) && limits.seconds.is_none();

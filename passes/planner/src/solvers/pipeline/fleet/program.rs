@@ -228,7 +228,12 @@ impl<'a> Formulation<'a> {
                     let (maker, reader) = (tensor.producer as usize, reader as usize);
                     let way = |other: usize, comes: bool| {
                         let (from, to) = if comes { (other, device) } else { (device, other) };
-                        let time = fleet.move_time(tensor.bytes, from, to) / self.scale;
+                        let load = if comes {
+                            fleet.arrival(tensor.bytes, from, to)
+                        } else {
+                            fleet.departure(tensor.bytes, from, to)
+                        };
+                        let time = load / self.scale;
                         if time.is_finite() { time.min(TOO_LONG) } else { time }
                     };
                     let (gets_it, hands_it) = ((gets, maker, reader, true), (hands, reader, maker, false));
@@ -254,7 +259,7 @@ impl<'a> Formulation<'a> {
             let work = self.work(device);
             self.at_most_the_bottleneck(work);
             for to in (0..fleet.devices).filter(|to| *to != device) {
-                let load = self.carried(device, to);
+                let load = self.carried(device, to, |bytes| fleet.link_load(bytes, device, to));
                 self.at_most_the_bottleneck(load);
             }
         }
@@ -265,17 +270,22 @@ impl<'a> Formulation<'a> {
         let (fleet, devices) = (self.fleet, self.fleet.devices);
         for bus in 0..fleet.buses {
             let pairs = (0..devices * devices).filter(|pair| fleet.bus[*pair] == Some(bus));
-            let load = pairs.flat_map(|pair| self.carried(pair / devices, pair % devices)).collect();
+            let load = pairs
+                .flat_map(|pair| {
+                    let (from, to) = (pair / devices, pair % devices);
+                    self.carried(from, to, |bytes| fleet.move_time(bytes, from, to))
+                })
+                .collect();
             self.at_most_the_bottleneck(load);
         }
     }
 
     /// Returns the load of transfers from one device to another.
-    fn carried(&mut self, from: usize, to: usize) -> Vec<(Column, f64)> {
+    fn carried(&mut self, from: usize, to: usize, load_of: impl Fn(Bytes) -> Micros) -> Vec<(Column, f64)> {
         let fleet = self.fleet;
         let mut load = Vec::new();
         for tensor in &fleet.tensors {
-            let time = fleet.move_time(tensor.bytes, from, to) / self.scale;
+            let time = load_of(tensor.bytes) / self.scale;
             let carries = self.program.column(0.0, 1.0, 0.0);
             for &reader in &tensor.readers {
                 let (makes, reads) = (self.places[tensor.producer as usize][from], self.places[reader as usize][to]);
@@ -314,7 +324,7 @@ impl<'a> Formulation<'a> {
         let fleet = self.fleet;
         for (device, capacity) in fleet.capacity.iter().enumerate().filter(|(_, capacity)| capacity.is_finite()) {
             let unit = capacity.max(Bytes(1.0));
-            let held = (0..fleet.tasks()).map(|task| (self.places[task][device], fleet.held[task] / unit));
+            let held = (0..fleet.tasks()).map(|task| (self.places[task][device], fleet.held(task, device) / unit));
             self.program.at_most(*capacity / unit, held);
         }
     }

@@ -25,6 +25,7 @@ impl Fleet {
                 || (link(one, third) == link(other, third) && link(third, one) == link(third, other))
         };
         self.capacity[one] == self.capacity[other]
+            && self.scaling.are_equal(one, other)
             && link(one, other) == link(other, one)
             && (0..self.devices).all(same_links)
             && (0..self.tasks()).all(|task| self.times(task)[one] == self.times(task)[other])

@@ -18,7 +18,7 @@ pub(super) struct Slicer<'a> {
     /// Model in which all devices equal a given one, and an order laid out in it; by device.
     models: Vec<Model>,
     lines: Vec<Line>,
-    held: Vec<Bytes>,
+    order: Vec<u32>,
     /// Stages begin and end at multiples of this.
     stride: usize,
 }
@@ -27,18 +27,18 @@ impl<'a> Slicer<'a> {
     pub(super) fn new(fleet: &'a Fleet) -> Self {
         let models: Vec<Model> = (0..fleet.devices).map(|device| fleet.as_seen_by(device)).collect();
         let stride = (fleet.working * fleet.working * fleet.k).div_ceil(MOST_STEPS).max(1);
-        Self { fleet, models, lines: vec![Line::default(); fleet.devices], held: Vec::new(), stride }
+        Self { fleet, models, lines: vec![Line::default(); fleet.devices], order: Vec::new(), stride }
     }
 
     /// Sets the order of all tasks except ports.
     pub(super) fn lay(&mut self, order: &[u32]) {
         self.lines.iter_mut().zip(&self.models).for_each(|(line, model)| line.lay(model, order));
-        self.held = order.iter().map(|task| self.fleet.held[*task as usize]).collect();
+        self.order = order.to_vec();
     }
 
     /// Returns the ends of stages with all costs below `most`, if possible. Stages may be empty.
     pub(super) fn slice(&self, sequence: &[usize], most: Micros) -> Option<Vec<usize>> {
-        let tasks = self.held.len();
+        let tasks = self.order.len();
         let mut best = vec![Micros::INFINITY; tasks + 1];
         best[0] = Micros::ZERO;
         let mut begins: Vec<Vec<usize>> = Vec::with_capacity(sequence.len());
@@ -77,7 +77,7 @@ impl<'a> Slicer<'a> {
         let mut held = Bytes::ZERO;
         for to in from + 1..=line.len() {
             block.grow();
-            held += self.held[to - 1];
+            held += self.fleet.held(self.order[to - 1] as usize, device);
             let growing = model.block_cost(block.work, Micros::ZERO, block.entering);
             // Unsupported tasks have infinite time.
             if growing >= most || held > self.fleet.capacity[device] {
@@ -96,7 +96,7 @@ impl Fleet {
     /// Returns the model in which all devices equal this one.
     fn as_seen_by(&self, device: usize) -> Model {
         let way = |bytes: Bytes| {
-            let times = self.ways(device).map(|(from, to)| self.move_time(bytes, from, to));
+            let times = self.ways(device).map(|(from, to)| self.move_time(bytes, from, to) * self.scaling.part[device]);
             let best = times.filter(|time| time.is_finite()).fold(Micros::INFINITY, Micros::min);
             if best.is_finite() { best } else { Micros::ZERO }
         };
@@ -112,7 +112,10 @@ impl Fleet {
     fn port_time(&self, tensor: &super::Tensor, task: usize, device: usize) -> Micros {
         let place = |port: usize| self.times(port).iter().position(|time| time.is_finite()).unwrap_or(device);
         let is_there = |port: usize| self.times(port)[device].is_finite();
-        let way = |from: usize, to: usize| Some(self.move_time(tensor.bytes, from, to)).filter(|time| time.is_finite());
+        let way = |from: usize, to: usize| {
+            let time = self.move_time(tensor.bytes, from, to) * self.scaling.part[device];
+            Some(time).filter(|time| time.is_finite())
+        };
         let (maker, ports) = (tensor.producer as usize, tensor.readers.iter().map(|reader| *reader as usize));
         if self.is_port(maker) {
             // Charged once, to its first reader.

@@ -130,7 +130,7 @@ impl Fleet {
         for task in 0..self.working {
             let low = self.before[task].iter().map(|before| stage[*before as usize]).max().unwrap_or(0) as usize;
             let time = |on: usize| self.times(task)[on];
-            let takes = |on: usize| time(on).is_finite() && held[on] + self.held[task] <= self.capacity[on];
+            let takes = |on: usize| time(on).is_finite() && held[on] + self.held(task, on) <= self.capacity[on];
             let of = match (low..device.len()).find(|stage| takes(device[*stage])) {
                 Some(of) => of,
                 None => {
@@ -139,7 +139,7 @@ impl Fleet {
                     device.len() - 1
                 }
             };
-            held[device[of]] += self.held[task];
+            held[device[of]] += self.held(task, device[of]);
             stage.push(of as u32);
         }
         (device.len() <= self.k).then(|| self.pipe(stage, device))
