@@ -2,14 +2,18 @@
 
 #[path = "small/batches.rs"]
 mod batches;
+#[path = "small/enumeration.rs"]
+mod enumeration;
 #[path = "small/random_problem.rs"]
 mod random_problem;
 
-use batches::{Enumeration, small};
+use batches::small;
 use divi_planner::api::bounds;
 use divi_planner::plan::Limit;
 use divi_planner::random::Random;
+use divi_planner::units::Micros;
 use divi_planner::{Error, Objective, Options, PipelineCost, Plan, Problem, Terms, solve, verify_under};
+use enumeration::Enumeration;
 
 const SLACK: f64 = 1e-6;
 /// Number of problems, and of all of them if `DIVI_ALL` is set.
@@ -85,4 +89,24 @@ fn small_pipelines_of_batches_are_mostly_the_best() {
     }
     eprintln!("{found} of {count} optimal, {refused} refused");
     assert!(found * 100 >= count * 95 && count * 2 > rounds(), "{found} of {count}");
+}
+
+/// More batch sizes and more devices of a stage are never worse, and the same request gives the same plan.
+#[test]
+fn wider_requests_are_never_worse() {
+    let mut random = Random::new(22);
+    let mut compared = 0;
+    for round in 0..rounds() / 2 {
+        let problem = small(&mut random, 5);
+        let asked = Options { max_batch: None, max_replicas: None, ..options(&mut random, round) };
+        let batched = Options { max_batch: Some(4), ..asked.clone() };
+        let replicated = Options { max_replicas: Some(2), ..batched.clone() };
+        let plans = [&asked, &batched, &replicated].map(|options| planned(&problem, options).ok());
+        let values: Vec<Micros> = plans.iter().flatten().map(|plan| plan.value).collect();
+        assert!(values.windows(2).all(|two| two[1] <= two[0] * (1.0 + SLACK)), "{values:?}\n{}", problem.write());
+        compared += usize::from(values.len() == 3);
+        let again = planned(&problem, &replicated).ok();
+        assert_eq!(plans[2].as_ref().map(Plan::write), again.as_ref().map(Plan::write));
+    }
+    assert!(compared * 2 > rounds() / 2, "{compared}");
 }

@@ -222,5 +222,5 @@ fn other_objectives_have_one_launch() {
         Schedule::Latency { device: vec![0, 1], start: vec![Micros(0.0), Micros(1010.0)], makespan: Micros(2010.0) };
     let text = Plan::new(&problem, "by hand", schedule, Bound::none()).write();
     let error = Plan::read(&text.replace("divi-plan/2", "divi-plan/3")).expect_err("no queue");
-    assert!(error.to_string().contains("divi-plan/3 is for objective batch, not latency"), "{error}");
+    assert!(error.to_string().contains("divi-plan/3 is for objectives batch and pipeline, not latency"), "{error}");
 }

@@ -73,7 +73,6 @@ pub(super) fn check_batches(
              the maximum batch size",
         ),
         View::Network(_) => Ok(()),
-        View::Homogeneous(_) if has_replicas => unsupported("replicas on equal devices (mtpp) are not planned yet"),
         View::Homogeneous(_) => check_batch_algorithm(algorithm, has_replicas),
         View::Devices if options.shared_devices && has_replicas => {
             unsupported("devices that take turns (replicas) are not shared by stages; leave out one of the two")

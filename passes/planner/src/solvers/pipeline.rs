@@ -28,6 +28,7 @@ mod slice;
 mod state;
 #[cfg(test)]
 mod test;
+mod turns;
 
 use std::time::Instant;
 
@@ -88,6 +89,9 @@ pub(crate) fn milp(problem: &Problem, _: Objective, options: &Options) -> Result
 
 /// Portfolio for equal devices.
 pub(crate) fn auto(problem: &Problem, view: &Pipeline, options: &Options) -> Result<Solution, Error> {
+    if options.replicas() > 1 {
+        return turns::plan(problem, view, options);
+    }
     let since = Instant::now();
     let model = Model::new(problem, view, options)?;
     let incumbent = auto::solve(&model, options, since);
@@ -102,6 +106,9 @@ pub(crate) fn has_plan(problem: &Problem, options: &Options) -> bool {
 
 /// Returns every bound for equal devices by name, weakest first, each with its share of the limit.
 pub(crate) fn all_bounds(problem: &Problem, view: &Pipeline, options: &Options) -> Result<Vec<Bound>, Error> {
+    if options.replicas() > 1 {
+        return turns::all_bounds(problem, view, options);
+    }
     let since = Instant::now();
     let model = Model::new(problem, view, options)?;
     let (mut incumbent, shared) = PipelineIncumbent::short_search(&model, options);

@@ -137,10 +137,10 @@ pub(super) fn settle(problem: &Problem, plan: &Plan, terms: &Terms) -> Result<Ju
     if let Schedule::Pipeline { k, stages, .. } = &plan.schedule
         && stages.as_ref().is_none_or(|stages| stages.block_device.is_none())
     {
-        check_stages(problem, *k, terms)?;
+        check_stages(problem, *k, 1, terms)?;
     }
     if let Schedule::BatchedPipeline { turns: Turns::Equal { replicas }, .. } = &plan.schedule {
-        check_stages(problem, total(replicas), terms)?;
+        check_stages(problem, total(replicas), max_replicas, terms)?;
     }
     let shared_devices = terms.shared_devices;
     let stages = terms.stages;
@@ -197,10 +197,11 @@ fn check_sharing(plan: &Plan, terms: &Terms) -> Result<(), Error> {
 }
 
 /// Checks the number of stages on equal devices: one that the problem's view names or, if given, that of the terms.
-/// Stages beyond the maximum number of stages of the graph are empty, and plans do not count them.
-fn check_stages(problem: &Problem, k: u32, terms: &Terms) -> Result<(), Error> {
+/// Stages beyond the maximum number of stages of the graph, each with the maximum number of replicas, are empty, and plans
+/// do not count them.
+fn check_stages(problem: &Problem, k: u32, replicas: u32, terms: &Terms) -> Result<(), Error> {
     let Some(view) = &problem.mtpp else { return Ok(()) };
-    let most = u32::try_from(most_stages(problem)).unwrap_or(u32::MAX);
+    let most = u32::try_from(most_stages(problem)).unwrap_or(u32::MAX).saturating_mul(replicas);
     let is_allowed = |allowed: &u32| k == *allowed || k == most && most < *allowed;
     let numbers = |all: &[u32]| all.iter().map(u32::to_string).collect::<Vec<_>>().join(" or ");
     match &terms.stages {

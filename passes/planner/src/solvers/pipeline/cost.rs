@@ -14,6 +14,11 @@ pub(super) struct Blocks<'a> {
 
 /// Returns the time of the slowest block.
 pub(super) fn bottleneck(problem: &Problem, view: &Pipeline, cost: PipelineCost, blocks: &Blocks<'_>) -> Micros {
+    costs(problem, view, cost, blocks).into_iter().fold(Micros::ZERO, Micros::max)
+}
+
+/// Returns the time of each block.
+pub(super) fn costs(problem: &Problem, view: &Pipeline, cost: PipelineCost, blocks: &Blocks<'_>) -> Vec<Micros> {
     let tensors = problem.all_tensors();
     let mut work = vec![Micros::ZERO; blocks.k];
     let mut io = vec![Micros::ZERO; blocks.k];
@@ -36,7 +41,7 @@ pub(super) fn bottleneck(problem: &Problem, view: &Pipeline, cost: PipelineCost,
         None => vec![Micros::ZERO; blocks.k],
     };
     let cost_of = |block: usize| cost.of(work[block] + overflow[block], io[block]);
-    (0..blocks.k).map(cost_of).fold(Micros::ZERO, Micros::max)
+    (0..blocks.k).map(cost_of).collect()
 }
 
 /// Eq. (2): bytes of parameters and peak beyond the memory are streamed.

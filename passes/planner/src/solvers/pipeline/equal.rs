@@ -58,6 +58,9 @@ impl Stages for State<'_> {
             left.retain(|other| *other != block);
         }
         blocks.iter_mut().for_each(|block| *block = number[*block as usize]);
+        let was = std::mem::take(&mut self.parts);
+        self.parts = vec![1.0; was.len()];
+        number.iter().zip(was).for_each(|(number, part)| self.parts[*number as usize] = part);
         self.recount();
     }
 

@@ -87,6 +87,8 @@ impl Memory {
 pub(super) struct Model {
     /// Maximum number of blocks.
     pub(super) k: usize,
+    /// By block: part of its cost that counts, less than one if several devices take turns. Empty if all are one.
+    pub(super) parts: Vec<f64>,
     pub(super) cost: PipelineCost,
     pub(super) work: Vec<Micros>,
     pub(super) tensors: Vec<Tensor>,
@@ -134,6 +136,7 @@ impl Model {
         let none = vec![Vec::new(); nodes.len()];
         Self {
             k: k.min(nodes.len()),
+            parts: Vec::new(),
             cost,
             work,
             tensors: Vec::new(),
@@ -193,7 +196,7 @@ impl Model {
 }
 
 /// Returns the maximum number of blocks: the option, or else the view's number if it is unique.
-fn stages(view: &Pipeline, options: &Options) -> Result<usize, Error> {
+pub(super) fn stages(view: &Pipeline, options: &Options) -> Result<usize, Error> {
     let k = match (options.stages, view.k.as_slice()) {
         (Some(k), _) => k,
         (None, [k]) => *k,

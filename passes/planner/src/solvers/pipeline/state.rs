@@ -16,6 +16,8 @@ pub(super) struct State<'a> {
     pub(super) work: Vec<Micros>,
     pub(super) io: Vec<Micros>,
     pub(super) cost: Vec<Micros>,
+    /// By block: part of its cost that counts.
+    pub(super) parts: Vec<f64>,
     /// Initial bottleneck, the unit of costs in the energy.
     scale: Micros,
     /// Sum over blocks of a high power of their costs, maintained incrementally: a smooth approximation of the maximum.
@@ -33,7 +35,8 @@ impl<'a> State<'a> {
     pub(super) fn new(model: &'a Model, block: Vec<u32>, order: Vec<u32>) -> Self {
         let (readers, cost) = (Vec::new(), vec![Micros::ZERO; model.k]);
         let (work, io) = (Vec::new(), Vec::new());
-        let mut state = Self { model, block, order, readers, work, io, cost, scale: Micros(1.0), energy: 0.0 };
+        let parts = if model.parts.is_empty() { vec![1.0; model.k] } else { model.parts.clone() };
+        let mut state = Self { model, block, order, readers, work, io, cost, parts, scale: Micros(1.0), energy: 0.0 };
         state.recount();
         state.scale = state.value();
         state.energy = state.total();
@@ -72,7 +75,7 @@ impl<'a> State<'a> {
     }
 
     fn cost_of(&self, block: usize) -> Micros {
-        self.model.block_cost(self.work[block], self.overflow(block), self.io[block])
+        self.model.block_cost(self.work[block], self.overflow(block), self.io[block]) * self.parts[block]
     }
 
     /// Overflow by eq. (2), recomputed: the peak depends on the whole block.
@@ -127,7 +130,7 @@ impl<'a> State<'a> {
             self.block[task] = from as u32;
         }
         let cost = |block: usize, work: Micros, overflow: Micros, io: Micros| {
-            self.model.block_cost(self.work[block] + work, overflow, self.io[block] + io)
+            self.model.block_cost(self.work[block] + work, overflow, self.io[block] + io) * self.parts[block]
         };
         (cost(from, -work, from_overflow, change.from_io), cost(to, work, to_overflow, change.to_io))
     }
