@@ -19,6 +19,7 @@ mod moves;
 mod pipeline;
 mod precedence;
 mod stages;
+mod tensors;
 mod terms;
 mod turns;
 

@@ -10,7 +10,7 @@ mod transfers;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::pipeline::Values;
+use super::tensors::Values;
 use super::{Judged, exceeds};
 use crate::model::error::Finding;
 use crate::model::options::PipelineCost;

@@ -4,15 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::batches::{self, Blocks};
+use super::tensors::tensors;
 use super::{Judged, holds, stages};
 use crate::model::error::Finding;
 use crate::model::options::PipelineCost;
 use crate::model::plan::{Stages, Turns};
 use crate::model::problem::{Pipeline, Problem};
 use crate::model::units::{Bytes, Micros};
-
-/// All tensors: producer, size and readers.
-pub(super) type Values = Vec<(usize, Bytes, Vec<usize>)>;
 
 /// Time of a block without transfers, and time of its transfers.
 #[derive(Clone, Copy, Default)]
@@ -160,19 +158,6 @@ fn check_colocation(problem: &Problem, block: &[usize]) -> Result<(), Vec<Findin
         }
     }
     if findings.is_empty() { Ok(()) } else { Err(findings) }
-}
-
-/// Returns all tensors: producer, size and readers.
-fn tensors(problem: &Problem) -> Values {
-    match &problem.tensors {
-        Some(tensors) => tensors.iter().map(|tensor| (tensor.from, tensor.bytes, tensor.to.clone())).collect(),
-        None => {
-            let mut all: Vec<(usize, Bytes, Vec<usize>)> =
-                problem.nodes.iter().map(|node| (node.id, node.output.unwrap_or(Bytes::ZERO), Vec::new())).collect();
-            problem.edges.iter().flatten().for_each(|(from, to)| all[*from].2.push(*to));
-            all
-        }
-    }
 }
 
 /// Checks that the graph of blocks has no cycle: removes blocks without predecessors until none is left.

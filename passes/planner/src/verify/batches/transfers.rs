@@ -7,7 +7,7 @@ use crate::model::error::Finding;
 use crate::model::problem::{Contention, Problem};
 use crate::model::units::{Bytes, BytesPerMicro, Micros};
 use crate::verify::Judged;
-use crate::verify::pipeline::Values;
+use crate::verify::tensors::Values;
 use crate::verify::turns::{Rotation, gcd, shares};
 
 /// Shares of the inputs by the positions of two devices.
