@@ -11,6 +11,7 @@ mod mixed;
 mod models;
 mod pipeline;
 mod predicted;
+mod queues;
 mod start;
 mod trace;
 
@@ -65,6 +66,8 @@ enum Part {
     Predicted,
     /// Plans on several devices, for one input, a queue and a pipeline: predictions, times, overlap, outputs.
     Mixed,
+    /// Queues on devices that are too small for the model: any number of launches compared with one.
+    Queues,
 }
 
 // Options of all parts; not a doc comment, which would become help text.
@@ -123,6 +126,7 @@ impl Run {
             Part::Gpu => gpu::gpu(settings),
             Part::Predicted => predicted::predicted(settings),
             Part::Mixed => mixed::mixed(settings),
+            Part::Queues => queues::queues(settings),
         })
     }
 }

@@ -55,6 +55,11 @@ impl Machine {
         Ok(system)
     }
 
+    /// Returns true if a device has its own memory.
+    pub(super) fn has_accelerators(&self) -> bool {
+        self.has_accelerators
+    }
+
     /// Returns the `--pipeline-cost` option for this machine.
     pub(super) fn pipeline_cost(&self) -> &'static str {
         if self.has_accelerators { "--pipeline-cost=overlap" } else { "--pipeline-cost=serial" }

@@ -22,9 +22,9 @@ const QUEUED: u32 = 8;
 /// Batch sizes allowed for the queue.
 const BATCHES: [u32; 4] = [1, 2, 4, QUEUED];
 /// Available fraction of the memory that the fastest device would need alone, so that one device is not enough.
-const MEMORY: f64 = 0.6;
+pub(super) const MEMORY: f64 = 0.6;
 /// Number of alternations between the plan and its baseline.
-const TURNS: usize = 5;
+pub(super) const TURNS: usize = 5;
 
 pub(super) fn mixed(settings: &Settings) -> Result<(), String> {
     println!(
@@ -117,7 +117,7 @@ impl<'a> Bench<'a> {
             Kind::Input | Kind::Queue => {
                 let roomy = machine.launch(&make("roomy", system, &[SINGLE])?, &[])?;
                 let taken: f64 = ["weights", "arena", "values"].map(|what| roomy.sum_of_devices(what)).iter().sum();
-                let system = bounded(system, (taken * MEMORY) as u64)?;
+                let system = bounded(system, (taken * MEMORY) as u64, false)?;
                 (make("together", &system, &[])?, make("alone", &system, &[SINGLE])?)
             }
         };
@@ -176,18 +176,21 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// Writes a system whose last device has limited memory.
-fn bounded(system: &Path, bytes: u64) -> Result<PathBuf, String> {
+/// Writes a system whose last device, or whose devices all have limited memory.
+pub(super) fn bounded(system: &Path, bytes: u64, all: bool) -> Result<PathBuf, String> {
     let text = read(system)?;
-    let last = text.rfind("[[device]]").ok_or("the system has no device")?;
-    let start = last + text[last..].find("\nmemory = ").ok_or("a device has no memory")? + 1;
-    let end = text[start..].find('\n').map_or(text.len(), |length| start + length);
+    let first = if all { text.find("[[device]]") } else { text.rfind("[[device]]") };
+    let (before, devices) = text.split_at(first.ok_or("the system has no device")?);
+    let limited = devices.lines().map(|line| match line.starts_with("memory = ") {
+        true => format!("memory = {bytes}\n"),
+        false => format!("{line}\n"),
+    });
     let name = format!("{}-bounded.toml", system.file_stem().unwrap_or_default().display());
-    write(&name, &format!("{}memory = {bytes}{}", &text[..start], &text[end..]))
+    write(&name, &(before.to_owned() + &limited.collect::<String>()))
 }
 
 /// Returns the largest difference of outputs, relative to the largest element of each output.
-fn relative_error(outputs: &Path, others: &Path) -> Result<f64, String> {
+pub(super) fn relative_error(outputs: &Path, others: &Path) -> Result<f64, String> {
     let mut worst = 0f64;
     let failed = |path: &Path, error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     for entry in fs::read_dir(others).map_err(|error| failed(others, &error))? {
