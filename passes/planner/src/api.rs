@@ -116,7 +116,10 @@ fn solve_as_is(
             solver(problem, objective, options).map_err(|error| unproven(objective, algorithm, options, error))
         });
         let mut solution = solved.map_err(|error| infeasible::explain(problem, objective, options, error))?;
-        let proven = solution.bound.into_iter().chain(known_bound(problem, objective, options.launches)?);
+        // A portfolio has these bounds already.
+        let has_bound = algorithm.is_portfolio && solution.bound.is_some();
+        let known = if has_bound { None } else { known_bound(problem, objective, options.launches)? };
+        let proven = solution.bound.into_iter().chain(known);
         solution.bound = proven.reduce(Bound::or);
         (solution, None)
     };

@@ -9,10 +9,11 @@ mod kinds;
 mod load;
 mod mean;
 mod path;
+mod relaxation;
 mod ways;
 
 use crate::model::instance::Instance;
-use crate::model::plan::{Bound, LaunchRule};
+use crate::model::plan::{Bound, LaunchRule, Proof};
 use crate::model::units::Micros;
 
 pub(crate) use load::worth;
@@ -41,7 +42,12 @@ pub fn all(instance: &Instance) -> Vec<Bound> {
         LaunchRule::Many => {
             let on_path = Bound::new(path::load(instance, &prices, &ends, known), "load-and-path");
             let filled = fill::load(instance, &prices, known).map(|load| Bound::new(load, "fill-and-drain"));
-            [on_path].into_iter().chain(filled).collect()
+            let found: Vec<Bound> = [on_path].into_iter().chain(filled).collect();
+            let known = found.iter().fold(known, |known, bound| known.max(bound.value));
+            // A failure of the solver leaves the other bounds.
+            let relaxed = relaxation::bound(instance, known).unwrap_or(Micros::ZERO);
+            let relaxed = Bound::by(relaxed, "linear-relaxation", Proof::SafeDual);
+            found.into_iter().chain([relaxed]).collect()
         }
     };
     let bounds = [

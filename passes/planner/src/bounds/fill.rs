@@ -146,7 +146,7 @@ impl Fill<'_> {
 }
 
 /// Returns the largest sum of some of the weights within a capacity, or the capacity if there are too many sums.
-fn largest_sum(weights: Vec<Bytes>, capacity: Bytes) -> Bytes {
+pub(super) fn largest_sum(weights: Vec<Bytes>, capacity: Bytes) -> Bytes {
     if capacity.is_infinite() {
         return capacity;
     }
