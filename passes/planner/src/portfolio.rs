@@ -19,7 +19,7 @@ use crate::solvers::Solution;
 use crate::solvers::baseline;
 use crate::solvers::exact::Timetable;
 use crate::solvers::incumbent::Incumbent;
-use crate::solvers::microbatch::{self, Flow};
+use crate::solvers::microbatch::{self, Flow, Known};
 use crate::solvers::milp;
 use crate::solvers::replicated;
 use crate::solvers::search;
@@ -28,8 +28,12 @@ use crate::solvers::{edge, pipeline};
 
 /// Share of the time for plans with one launch of each task on a device, from which others start.
 const ONE_LAUNCH_SHARE: f64 = 0.25;
-/// Maximum product of tasks, devices and inputs for them if there is a limit.
-const MOST_CELLS: usize = 300_000;
+/// Ratio of values up to which both the whole queue and copies are searched, and the share of the time of the first search.
+const NEAR: f64 = 1.1;
+const FIRST_SHARE: f64 = 0.6;
+/// Share of the time for each comparison of initial patterns, and number of trials without a time limit.
+const QUICK_SHARE: f64 = 0.08;
+const QUICK_TRIALS: u64 = 100;
 
 /// Plans one input: baselines, then [`mod@latency`].
 pub(crate) fn latency(problem: &Problem, _: Objective, options: &Options) -> Result<Solution, Error> {
@@ -47,7 +51,7 @@ pub(crate) fn latency(problem: &Problem, _: Objective, options: &Options) -> Res
 /// Plans a queue under the rule for launches.
 pub(crate) fn queue(problem: &Problem, _: Objective, options: &Options) -> Result<Solution, Error> {
     let best = match options.launches {
-        LaunchRule::One => queue_of_one_launch(problem, options)?,
+        LaunchRule::One => queue_of_one_launch(problem, options, false)?,
         LaunchRule::Many => queue_of_many_launches(problem, options)?,
     };
     options.observer.taken(best.value(), best.by());
@@ -67,22 +71,12 @@ fn queue_of_many_launches(problem: &Problem, options: &Options) -> Result<Incumb
         observer: options.observer.of_plans(),
         ..options.share_since(started, ONE_LAUNCH_SHARE)
     };
-    let one_launch =
-        |best: &mut Incumbent<Schedule>| queue_of_one_launch(problem, &first).map(|one| best.take_over(one)).err();
-    // List schedulers of one launch do not follow a time limit.
-    let cells = instance.tasks() * instance.devices() * instance.inputs() as usize;
-    let is_quick = cells <= MOST_CELLS || options.limit.is_none();
-    let mut failure = if is_quick { one_launch(&mut best) } else { None };
+    let failure = queue_of_one_launch(problem, &first, true).map(|one| best.take_over(one)).err();
     if best.is_closed() {
         return Ok(best);
     }
-    match many_launches(problem, &instance, options, started, &mut best) {
-        Err(error) if best.solution().is_none() => {
-            failure = if is_quick { failure } else { one_launch(&mut best) }.or(Some(error));
-        }
-        _ => {}
-    }
-    match failure.filter(|_| best.solution().is_none()) {
+    let found = many_launches(problem, &instance, options, started, &mut best);
+    match failure.or(found.err()).filter(|_| best.solution().is_none()) {
         Some(failure) => Err(failure),
         None => Ok(best),
     }
@@ -97,47 +91,108 @@ fn many_launches(
     started: Instant,
     best: &mut Incumbent<Schedule>,
 ) -> Result<(), Error> {
-    let others: Vec<Vec<Batch>> = best.solution().map(launches).into_iter().collect();
-    let quick = Options { limit: Some(Limit::Iterations(1)), observer: Observer::default(), ..options.clone() };
-    let whole = in_microbatches(problem, &others, &quick);
+    let plans: Vec<Vec<Batch>> = best.solution().map(launches).into_iter().collect();
+    let quick = Options { observer: Observer::default(), ..quick(options, started) };
+    let placements: Vec<Vec<usize>> = stages(problem, instance, &quick).into_iter().collect();
+    let known = Known { plans: &plans, placements: &placements };
+    let whole = in_microbatches(problem, known, &quick, microbatch::start);
     let value = whole.as_ref().map_or(Micros::INFINITY, Schedule::value);
     if let Ok(whole) = whole {
         best.take(value, whole, "microbatch");
     }
-    let divided = replicated::best_copies(problem, instance, &|part| in_microbatches(part, &[], &quick));
-    if let Some((copies, divided)) = divided.filter(|(_, divided)| divided.value() < value) {
-        best.take(divided.value(), divided, "replicated");
-        // Values of parts are not reported.
-        let options = Options { observer: Observer::default(), ..options.left_since(started) };
-        let solve = |part: &Problem| in_microbatches(part, &[], &options);
-        let found = replicated::with_copies(problem, instance, copies, &solve)?;
-        best.take(found.value(), found, "replicated");
-    } else {
-        let found = in_microbatches(problem, &others, &options.named("microbatch").left_since(started))?;
-        best.take(found.value(), found, "microbatch");
+    let none = Known::default();
+    let solve = |part: &Problem| in_microbatches(part, none, &quick, microbatch::start);
+    let divided = replicated::best_copies(problem, instance, &solve);
+    let copies = divided.map(|(copies, divided)| {
+        let value = divided.value();
+        best.take(value, divided, "replicated");
+        (copies, value)
+    });
+    // Both are searched if their first plans are about equal; the better one first.
+    let is_near = |value: Micros, other: Micros| value <= other * NEAR;
+    let of_copies = copies.map_or(Micros::INFINITY, |(_, value)| value);
+    let (has_whole, has_copies) = (is_near(value, of_copies), is_near(of_copies, value) && copies.is_some());
+    let share = if has_whole && has_copies { FIRST_SHARE } else { 1.0 };
+    let mut searches = [("microbatch", has_whole), ("replicated", has_copies)];
+    if of_copies < value {
+        searches.reverse();
     }
-    Ok(())
+    let mut failure = None;
+    for (place, (name, _)) in searches.into_iter().filter(|(_, is_searched)| *is_searched).enumerate() {
+        let options = options.share_since(started, if place == 0 { share } else { 1.0 });
+        let found = match copies.filter(|_| name == "replicated") {
+            Some((copies, _)) => {
+                // Values of parts are not reported.
+                let options = Options { observer: Observer::default(), ..options };
+                let solve = |part: &Problem| in_microbatches(part, none, &options, microbatch::solve);
+                replicated::with_copies(problem, instance, copies, &solve)
+            }
+            None => in_microbatches(problem, known, &options.named(name), microbatch::solve),
+        };
+        match found {
+            Ok(found) => drop(best.take(found.value(), found, name)),
+            Err(error) => failure = failure.or(Some(error)),
+        }
+    }
+    failure.map_or(Ok(()), Err)
+}
+
+/// Returns the options of a comparison of initial patterns.
+fn quick(options: &Options, started: Instant) -> Options {
+    let limit = match options.limit {
+        Some(Limit::Seconds(_)) => options.share_since(started, QUICK_SHARE).limit,
+        Some(Limit::Iterations(iterations)) => Some(Limit::Iterations(iterations.min(QUICK_TRIALS))),
+        None => Some(Limit::Iterations(QUICK_TRIALS)),
+    };
+    Options { limit, ..options.clone() }
+}
+
+/// Returns the device of each task in a pipeline for the best rates of all batch sizes; `None` if there is none.
+fn stages(problem: &Problem, instance: &Instance, options: &Options) -> Option<Vec<usize>> {
+    let mut rated = Problem { mtpp: None, edge: None, inputs: 1, ..problem.relaxed() };
+    for device in &mut rated.devices {
+        device.batch_sizes = vec![1];
+    }
+    for (task, node) in rated.nodes.iter_mut().enumerate() {
+        let rate = |device: usize| {
+            let of = |size: &u32| Some(instance.time_at(task, device, *size)? / f64::from(*size));
+            let rates = instance.batch_sizes(device).iter().filter_map(of);
+            rates.reduce(Micros::min)
+        };
+        node.time = [(1, (0..instance.devices()).map(rate).collect())].into();
+    }
+    let options = Options { inputs: None, contention: None, pipeline_cost: None, ..options.clone() };
+    let found = pipeline::anneal(&rated, Objective::Pipeline, &options).ok()?;
+    let Schedule::Pipeline { block, stages: Some(stages), .. } = found.schedule else { return None };
+    let device = stages.block_device?;
+    block.iter().map(|block| device.get(*block).copied()).collect()
 }
 
 /// Plans a queue in micro-batches on all devices.
-fn in_microbatches(problem: &Problem, others: &[Vec<Batch>], options: &Options) -> Result<Schedule, Error> {
+fn in_microbatches(
+    problem: &Problem,
+    known: Known<'_>,
+    options: &Options,
+    solve: fn(&Instance, Known<'_>, Micros, &Options) -> Option<Flow>,
+) -> Result<Schedule, Error> {
     let instance = Instance::under(problem, Objective::Batch, LaunchRule::Many)?;
-    let found = microbatch::solve(&instance, others, bounds::quick(&instance), options);
+    let found = solve(&instance, known, bounds::quick(&instance), options);
     let none = || Error::NotFound("no pattern of micro-batches fits memory and links".to_owned());
     let Flow { value, launches } = found.ok_or_else(none)?;
     Ok(Schedule::Batch { batches: launches, makespan: value })
 }
 
 /// Plans a queue with at most one launch of each task on a device: the best baseline and, unless that is optimal, a
-/// search, with an integer program in parallel for the bound.
-fn queue_of_one_launch(problem: &Problem, options: &Options) -> Result<Incumbent<Schedule>, Error> {
+/// search, with an integer program in parallel for the bound. Baselines may be stopped by a time limit.
+fn queue_of_one_launch(problem: &Problem, options: &Options, may_stop: bool) -> Result<Incumbent<Schedule>, Error> {
     let started = Instant::now();
-    let (start, name) = baseline::best(problem, Objective::Batch)?;
+    let limit = options.limit.filter(|_| may_stop);
+    let (start, name) = baseline::best_within(problem, Objective::Batch, limit)?;
     options.observer.of(name).plan(start.value());
     let instance = Instance::new(problem, Objective::Batch)?;
     let mut best = Incumbent::new(bounds::best(&instance));
     best.take(start.value(), start, name);
-    if let Some(repeated) = replicated::beside_others(problem, &instance, options, queue)
+    if let Some(repeated) = replicated::beside_others(problem, &instance, &options.left_since(started), may_stop, queue)
         && best.take(repeated.value(), repeated.clone(), "replicated")
     {
         options.observer.of("replicated").plan(repeated.value());
@@ -177,7 +232,35 @@ pub(crate) fn pipeline(problem: &Problem, _: Objective, options: &Options) -> Re
 
 /// Returns the best plan that repeats one host's plan of a queue.
 pub(crate) fn replicated(problem: &Problem, objective: Objective, options: &Options) -> Result<Solution, Error> {
-    replicated::replicated(problem, objective, options, queue)
+    if options.launches == LaunchRule::One {
+        return replicated::replicated(problem, objective, options, queue);
+    }
+    let started = Instant::now();
+    let instance = Instance::under(problem, objective, LaunchRule::Many)?;
+    let quick = Options { observer: Observer::default(), ..quick(options, started) };
+    let start = |part: &Problem| in_microbatches(part, Known::default(), &quick, microbatch::start);
+    let copies = replicated::best_copies(problem, &instance, &start).map_or(1, |(copies, _)| copies);
+    let options = Options { observer: Observer::default(), ..options.left_since(started) };
+    let solve = |part: &Problem| in_microbatches(part, Known::default(), &options, microbatch::solve);
+    let schedule = replicated::with_copies(problem, &instance, copies, &solve)?;
+    Ok(Solution { schedule, bound: None })
+}
+
+/// Plans a queue with a price on memory. With any number of launches, inputs pass in micro-batches through the devices that
+/// hold each task's weights.
+pub(crate) fn priced(problem: &Problem, objective: Objective, options: &Options) -> Result<Solution, Error> {
+    if options.launches == LaunchRule::One {
+        return baseline::priced(problem, objective, options);
+    }
+    let instance = Instance::under(problem, objective, LaunchRule::Many)?;
+    // A longer queue than one launch on each device takes has the weights of the longest such queue.
+    let largest = (0..instance.devices()).filter_map(|device| instance.batch_sizes(device).last());
+    let inputs = largest.sum::<u32>().min(problem.inputs);
+    let one = baseline::priced(&Problem { inputs, ..problem.clone() }, objective, options)?.schedule;
+    let plans = [launches(&one)];
+    let known = Known { plans: &plans, ..Known::default() };
+    let schedule = in_microbatches(problem, known, options, microbatch::through)?;
+    Ok(Solution { schedule, bound: None })
 }
 
 /// Returns all plans that repeat one host's plan.

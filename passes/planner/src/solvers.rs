@@ -68,6 +68,9 @@ pub struct Algorithm {
     pub(crate) effort: Effort,
     /// True for a portfolio, which reports itself which of its parts the plan is from.
     pub(crate) is_portfolio: bool,
+    /// True if queues may have several launches of a task on a device; otherwise the algorithm plans one, whatever the
+    /// options allow.
+    pub plans_many_launches: bool,
     /// Plans with contention and from cold starts. Without it, the solver plans the relaxed problem and its schedule is
     /// retimed.
     pub(crate) timed: Option<TimedSolver>,
@@ -103,6 +106,7 @@ impl Algorithm {
             batched_pipelines: false,
             effort: Effort::Limited,
             is_portfolio: false,
+            plans_many_launches: false,
             timed: None,
         }
     }
@@ -125,6 +129,11 @@ impl Algorithm {
     /// Plans pipelines of batches and of devices that take turns.
     pub(crate) const fn with_batches(self) -> Self {
         Self { batched_pipelines: true, ..self }
+    }
+
+    /// Plans any number of launches of a task on a device.
+    pub const fn with_many_launches(self) -> Self {
+        Self { plans_many_launches: true, ..self }
     }
 
     pub(crate) const fn portfolio(self) -> Self {

@@ -22,6 +22,7 @@ static ALGORITHMS: &[Algorithm] = &[
     .on_views(&ViewKind::ALL, DevicePipelines::All)
     .with_transfers(portfolio::contention::auto)
     .with_batches()
+    .with_many_launches()
     .portfolio(),
     Algorithm::new(
         "single",
@@ -47,13 +48,15 @@ static ALGORITHMS: &[Algorithm] = &[
         &[(Latency, baseline::heft), (Batch, baseline::heft)],
     )
     .fixed(),
-    Algorithm::new("priced", "each task where it ends first, with a price on memory", &[(Batch, baseline::priced)])
+    Algorithm::new("priced", "each task where it ends first, with a price on memory", &[(Batch, portfolio::priced)])
+        .with_many_launches()
         .fixed(),
     Algorithm::new(
         "replicated",
         "one node's plan on every node, for a part of the network or of the inputs",
         &[(Batch, portfolio::replicated)],
-    ),
+    )
+    .with_many_launches(),
     Algorithm::new(
         "milp-split",
         "modules between cuts, joined by a dynamic program",

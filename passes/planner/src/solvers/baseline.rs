@@ -5,29 +5,61 @@ mod feasible;
 mod latency;
 mod memory;
 
+use std::time::Instant;
+
+use crate::model::budget::Budget;
 use crate::model::error::Error;
 use crate::model::instance::Instance;
 use crate::model::options::Options;
-use crate::model::plan::{Bound, Objective, Schedule};
+use crate::model::plan::{Bound, Limit, Objective, Schedule};
 use crate::model::problem::Problem;
 use crate::model::units::Micros;
+use crate::solvers::Solution;
 use crate::solvers::incumbent::Incumbent;
 use crate::solvers::list;
-use crate::solvers::{Solution, Solver};
 
-const ALL: [(&str, Solver); 4] = [("heft", heft), ("greedy", greedy), ("met", met), ("single", single)];
+type Lister = fn(&Problem, Objective, &Effort) -> Result<Solution, Error>;
+
+const ALL: [(&str, Lister); 4] =
+    [("heft", heft_within), ("greedy", greedy_within), ("met", met_within), ("single", single_within)];
+
+/// Effort of a list scheduler.
+#[derive(Clone, Copy)]
+struct Effort {
+    /// Share of the default effort to find any placement where the scheduler's choices fail.
+    share: f64,
+    /// Time at which the scheduler of a queue stops. Users do not limit baselines.
+    deadline: Option<Instant>,
+}
+
+impl Effort {
+    fn of(options: &Options) -> Self {
+        Self { share: options.effort, deadline: None }
+    }
+}
 
 /// Returns the best schedule of all baselines and the name of the baseline that found it. If none finds a schedule,
 /// falls back to a local search for any feasible one; if that fails too, returns the first baseline's error.
 pub(crate) fn best(problem: &Problem, objective: Objective) -> Result<(Schedule, &'static str), Error> {
+    best_within(problem, objective, None)
+}
+
+/// The same within a limit in seconds: baselines for queues stop without a schedule when time is over.
+pub(crate) fn best_within(
+    problem: &Problem,
+    objective: Objective,
+    limit: Option<Limit>,
+) -> Result<(Schedule, &'static str), Error> {
+    let budget = Budget::new(limit, Instant::now(), 0);
+    let effort = Effort { share: 1.0, deadline: budget.deadline };
     let mut best = Incumbent::new(Bound::none());
     let mut failure = None;
     // A price on memory gains nothing where memory is not scarce.
     let is_scarce = || {
         objective == Objective::Batch && Instance::new(problem, objective).is_ok_and(|instance| instance.memory_binds())
     };
-    for (name, solver) in ALL.into_iter().chain(is_scarce().then_some(("priced", priced as Solver))) {
-        match solver(problem, objective, &Options::default()) {
+    for (name, solver) in ALL.into_iter().chain(is_scarce().then_some(("priced", priced_within as Lister))) {
+        match solver(problem, objective, &effort) {
             Ok(Solution { schedule, .. }) => {
                 best.take(schedule.value(), schedule, name);
             }
@@ -35,6 +67,7 @@ pub(crate) fn best(problem: &Problem, objective: Objective) -> Result<(Schedule,
         }
     }
     if best.solution().is_none()
+        && !budget.is_late()
         && matches!(failure, Some(Error::NotFound(_)))
         && let Some(schedule) = feasible::schedule(&Instance::new(problem, objective)?, objective)
     {
@@ -49,8 +82,8 @@ const TRIAL_EFFORT: f64 = 0.02;
 
 /// Returns true if any baseline finds a schedule with little effort.
 pub(crate) fn has_plan(problem: &Problem, objective: Objective) -> bool {
-    let options = Options { effort: TRIAL_EFFORT, ..Options::default() };
-    ALL.iter().rev().any(|(_, solver)| solver(problem, objective, &options).is_ok())
+    let effort = Effort { share: TRIAL_EFFORT, deadline: None };
+    ALL.iter().rev().any(|(_, solver)| solver(problem, objective, &effort).is_ok())
 }
 
 /// Rule of a list scheduler: the order of tasks, the choice of a device, and whether gaps are filled.
@@ -58,8 +91,7 @@ struct Rule {
     order: Vec<usize>,
     choice: Choice,
     insertion: bool,
-    /// Share of the default effort to find any placement where its choices fail.
-    effort: f64,
+    effort: Effort,
 }
 
 /// Criterion of a scheduler for the device of a task.
@@ -87,16 +119,16 @@ impl Choice {
 /// Runs everything on the single device for which that is fastest. Tasks that the device cannot run, or has no memory
 /// for, go to the device that runs them fastest.
 pub(crate) fn single(problem: &Problem, objective: Objective, options: &Options) -> Result<Solution, Error> {
+    single_within(problem, objective, &Effort::of(options))
+}
+
+fn single_within(problem: &Problem, objective: Objective, effort: &Effort) -> Result<Solution, Error> {
     let instance = Instance::new(problem, objective)?;
     let mut best = Incumbent::new(Bound::none());
     let mut failure = None;
     for device in 0..instance.devices() {
-        let rule = Rule {
-            order: list::breadth_first(&instance),
-            choice: Choice::Device(device),
-            insertion: false,
-            effort: options.effort,
-        };
+        let order = list::breadth_first(&instance);
+        let rule = Rule { order, choice: Choice::Device(device), insertion: false, effort: *effort };
         match run(&instance, objective, &rule) {
             Ok(solution) => {
                 best.take(solution.schedule.value(), solution, "single");
@@ -110,36 +142,49 @@ pub(crate) fn single(problem: &Problem, objective: Objective, options: &Options)
 
 /// Minimum execution time: runs each task on its fastest device, regardless of that device's load.
 pub(crate) fn met(problem: &Problem, objective: Objective, options: &Options) -> Result<Solution, Error> {
+    met_within(problem, objective, &Effort::of(options))
+}
+
+fn met_within(problem: &Problem, objective: Objective, effort: &Effort) -> Result<Solution, Error> {
     let instance = Instance::new(problem, objective)?;
-    let rule =
-        Rule { order: list::breadth_first(&instance), choice: Choice::Time, insertion: false, effort: options.effort };
-    run(&instance, objective, &rule)
+    let order = list::breadth_first(&instance);
+    run(&instance, objective, &Rule { order, choice: Choice::Time, insertion: false, effort: *effort })
 }
 
 /// Runs each task on the device with the earliest finish time, given the tasks scheduled before it.
 pub(crate) fn greedy(problem: &Problem, objective: Objective, options: &Options) -> Result<Solution, Error> {
+    greedy_within(problem, objective, &Effort::of(options))
+}
+
+fn greedy_within(problem: &Problem, objective: Objective, effort: &Effort) -> Result<Solution, Error> {
     let instance = Instance::new(problem, objective)?;
-    let rule =
-        Rule { order: list::breadth_first(&instance), choice: Choice::End, insertion: false, effort: options.effort };
-    run(&instance, objective, &rule)
+    let order = list::breadth_first(&instance);
+    run(&instance, objective, &Rule { order, choice: Choice::End, insertion: false, effort: *effort })
 }
 
 /// Schedules a queue with a price on memory (see [`batch::priced`]); falls back to [`greedy`] if that finds no
 /// schedule.
 pub(crate) fn priced(problem: &Problem, objective: Objective, options: &Options) -> Result<Solution, Error> {
-    match batch::priced::schedule(&Instance::new(problem, objective)?) {
+    priced_within(problem, objective, &Effort::of(options))
+}
+
+fn priced_within(problem: &Problem, objective: Objective, effort: &Effort) -> Result<Solution, Error> {
+    match batch::priced::schedule(&Instance::new(problem, objective)?, effort.deadline) {
         Some(schedule) => Ok(Solution { schedule, bound: None }),
-        None => greedy(problem, objective, options),
+        None => greedy_within(problem, objective, effort),
     }
 }
 
 /// Heterogeneous earliest finish time (HEFT): tasks by upward rank, each on the device with the earliest finish time,
 /// with insertion into gaps.
 pub(crate) fn heft(problem: &Problem, objective: Objective, options: &Options) -> Result<Solution, Error> {
+    heft_within(problem, objective, &Effort::of(options))
+}
+
+fn heft_within(problem: &Problem, objective: Objective, effort: &Effort) -> Result<Solution, Error> {
     let instance = Instance::new(problem, objective)?;
-    let rule =
-        Rule { order: list::by_upward_rank(&instance), choice: Choice::End, insertion: true, effort: options.effort };
-    run(&instance, objective, &rule)
+    let order = list::by_upward_rank(&instance);
+    run(&instance, objective, &Rule { order, choice: Choice::End, insertion: true, effort: *effort })
 }
 
 fn run(instance: &Instance, objective: Objective, rule: &Rule) -> Result<Solution, Error> {

@@ -8,22 +8,26 @@
 mod launches;
 mod model;
 mod pattern;
+mod recipe;
 mod reorder;
 mod search;
 mod starts;
 
 use std::time::Instant;
 
+use crate::model::budget::Budget;
 use crate::model::instance::Instance;
 use crate::model::observer::Observer;
 use crate::model::options::Options;
-use crate::model::plan::{Batch, closes};
+use crate::model::plan::{Batch, Limit, closes};
 use crate::model::units::Micros;
 use crate::solvers::chains::Allowance;
 use crate::solvers::timing;
 
 use model::Model;
-use pattern::{Pattern, RULES, Simulator};
+use pattern::{Pattern, Simulator};
+use recipe::Line;
+use starts::Start;
 
 /// Default product of trials and micro-batches: some seconds on two cores.
 const EFFORT: u64 = 200_000_000;
@@ -36,6 +40,12 @@ const MOST_JOBS: usize = 8_000;
 const MOST_COMPARED_JOBS: usize = 40_000;
 /// Number of patterns that are searched from.
 const BEST_PATTERNS: usize = 2;
+/// Share of the time for initial patterns, and share of that for those that are listed; recipes are searched in the rest.
+const START_SHARE: f64 = 0.4;
+const LISTED_SHARE: f64 = 0.4;
+/// Default product of recipes and micro-batches, and maximum number of recipes.
+const RECIPE_EFFORT: u64 = 40_000_000;
+const MOST_RECIPES: u64 = 2_000;
 /// Share of the time for patterns.
 const PATTERN_SHARE: f64 = 0.4;
 /// Number of rounds of the searches over the order of launches, and over launches.
@@ -69,20 +79,57 @@ impl Best<'_> {
     }
 }
 
-/// Returns the best schedule found, from patterns of its own and from other plans' launches; `None` if nothing fits. The
-/// search stops at a schedule whose value is `bound`.
-pub(crate) fn solve(instance: &Instance, others: &[Vec<Batch>], bound: Micros, options: &Options) -> Option<Flow> {
-    let started = Instant::now();
+/// What other solvers have found.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Known<'a> {
+    /// Launches of plans.
+    pub(crate) plans: &'a [Vec<Batch>],
+    /// Device of each task, such as that of its stage in a pipeline.
+    pub(crate) placements: &'a [Vec<usize>],
+}
+
+/// Returns the best schedule of the known plans and of initial patterns; `None` if nothing fits.
+pub(crate) fn start(instance: &Instance, known: Known<'_>, bound: Micros, options: &Options) -> Option<Flow> {
+    let mut best = best_known(instance, known, bound, options);
+    if let Some(model) = Model::new(instance) {
+        let chosen = starts(&model, known, Instant::now(), options);
+        chosen.iter().for_each(|start| best.take(complete(&model, &start.pattern)));
+    }
+    best.flow
+}
+
+/// Returns the best schedule in which inputs pass in micro-batches of one size through the known placements; `None` if
+/// nothing fits. Nothing is searched.
+pub(crate) fn through(instance: &Instance, known: Known<'_>, bound: Micros, options: &Options) -> Option<Flow> {
+    let mut best = best_known(instance, known, bound, options);
+    if let Some(model) = Model::new(instance) {
+        let inputs = simulated(&model);
+        let found = starts::all(&model, &[], known, inputs, &Budget::new(None, Instant::now(), u64::MAX));
+        found.iter().take(BEST_PATTERNS).for_each(|start| best.take(complete(&model, &start.pattern)));
+    }
+    best.flow
+}
+
+/// Returns the best of the known plans with launches as early as possible.
+fn best_known<'a>(instance: &Instance, known: Known<'_>, bound: Micros, options: &'a Options) -> Best<'a> {
     let mut best = Best { flow: None, bound, observer: &options.observer };
-    for launches in others {
+    for launches in known.plans {
         let mut launches = launches.clone();
         let value = timing::retime(instance, &mut launches).filter(|_| instance.fits_launches(&launches));
         best.take(value.map(|value| Flow { value, launches }));
     }
+    best
+}
+
+/// Returns the best schedule found, from patterns of its own and from what is known; `None` if nothing fits. The search
+/// stops at a schedule whose value is `bound`.
+pub(crate) fn solve(instance: &Instance, known: Known<'_>, bound: Micros, options: &Options) -> Option<Flow> {
+    let started = Instant::now();
+    let mut best = best_known(instance, known, bound, options);
     let Some(model) = Model::new(instance) else { return best.flow };
-    let chosen: Vec<Pattern> =
-        candidates(&model, others).into_iter().take(BEST_PATTERNS).map(|(_, pattern)| pattern).collect();
-    chosen.iter().for_each(|pattern| best.take(complete(&model, pattern)));
+    let chosen = starts(&model, known, started, &options.share_since(started, START_SHARE));
+    chosen.iter().for_each(|start| best.take(complete(&model, &start.pattern)));
+    let chosen: Vec<Pattern> = chosen.into_iter().map(|start| start.pattern).collect();
     for (done, pattern) in chosen.iter().enumerate() {
         if best.is_optimal() {
             break;
@@ -109,6 +156,11 @@ pub(crate) fn solve(instance: &Instance, others: &[Vec<Batch>], bound: Micros, o
     best.flow
 }
 
+/// Returns the number of first inputs for which initial patterns are compared.
+fn simulated(model: &Model<'_>) -> u32 {
+    simulated_inputs(model, MOST_COMPARED_JOBS, (model.sizes[0], model.sizes[model.sizes.len() - 1]))
+}
+
 /// Returns the number of first inputs that are simulated, in micro-batches of sizes in a range: about `most_jobs`
 /// micro-batches of the smallest size, but several of the largest size on each device.
 fn simulated_inputs(model: &Model<'_>, most_jobs: usize, (smallest, largest): (u32, u32)) -> u32 {
@@ -116,24 +168,26 @@ fn simulated_inputs(model: &Model<'_>, most_jobs: usize, (smallest, largest): (u
     model.inputs.min(most.max(2 * model.instance.devices() as u32 * largest))
 }
 
-/// Returns patterns by their makespans, the best first.
-fn candidates(model: &Model<'_>, others: &[Vec<Batch>]) -> Vec<(Micros, Pattern)> {
-    let mut found: Vec<(Micros, Pattern)> = Vec::new();
-    let sizes = (model.sizes[0], model.sizes[model.sizes.len() - 1]);
-    let mut simulator = Simulator::new(model, simulated_inputs(model, MOST_COMPARED_JOBS, sizes));
-    for &size in &model.sizes {
-        let of_others = others.iter().map(|launches| starts::of_launches(model, size, launches));
-        for pattern in starts::patterns(model, size).into_iter().chain(of_others) {
-            if !pattern.weights_fit(model) {
-                continue;
-            }
-            let ruled = RULES.map(|rule| Pattern { rule, ..pattern.clone() });
-            let valued = ruled.map(|pattern| (simulator.run(&pattern), pattern));
-            found.extend(valued.into_iter().min_by(|a, b| a.0.total_cmp(&b.0)).filter(|(value, _)| value.is_finite()));
-        }
+/// Returns the best initial patterns, and the best recipe that a search finds.
+fn starts(model: &Model<'_>, known: Known<'_>, started: Instant, options: &Options) -> Vec<Start> {
+    let inputs = simulated(model);
+    let lines: Vec<Line<'_>> = model.sizes.iter().map(|size| Line::new(model, *size)).collect();
+    let budget = Budget::new(options.limit, started, u64::MAX).share_of_time(LISTED_SHARE);
+    let mut found = starts::all(model, &lines, known, inputs, &budget);
+    found.truncate(BEST_PATTERNS);
+    let Some(smallest) = found.first().and_then(|best| best.pattern.size.iter().min()) else { return found };
+    let jobs = model.instance.tasks() * inputs.div_ceil(*smallest) as usize;
+    let trials = (RECIPE_EFFORT / jobs.max(1) as u64).min(MOST_RECIPES);
+    let mut options = options.left_since(started);
+    if let Some(Limit::Iterations(iterations)) = &mut options.limit {
+        *iterations = trials.min(*iterations);
     }
-    found.sort_by(|a, b| a.0.total_cmp(&b.0));
-    found.dedup_by(|a, b| a.1.holders == b.1.holders && a.1.size == b.1.size);
+    // The first inputs alone are no plan of the queue.
+    options.observer = Observer::default();
+    if let Some(better) = starts::search(model, &lines, &found, inputs, &Allowance::new(&options, trials)) {
+        found.insert(0, better);
+        found.truncate(BEST_PATTERNS);
+    }
     found
 }
 

@@ -12,6 +12,7 @@
 mod part;
 
 use std::collections::BTreeMap;
+use std::time::Instant;
 
 use crate::bounds::device_classes;
 use crate::model::error::Error;
@@ -75,18 +76,21 @@ fn searched(ways: &Ways<'_>, copies: usize, options: &Options, solve_part: Solve
 }
 
 /// Returns the best replicated plan as part of a portfolio: `None` if the problem has no hosts, or nothing fits. With a
-/// time limit, hosts are planned by baselines only.
+/// time limit, hosts are planned by baselines only, which the limit may stop.
 pub(crate) fn beside_others(
     problem: &Problem,
     instance: &Instance,
     options: &Options,
+    may_stop: bool,
     solve_part: Solver,
 ) -> Option<Schedule> {
     let ways = Ways::new(problem, instance);
     if ways.machines.len() < 2 {
         return None;
     }
-    let listed = |part: &Problem| baseline::best(part, Objective::Batch).map(|(schedule, _)| schedule);
+    let since = Instant::now();
+    let limit = || options.left_since(since).limit.filter(|_| may_stop);
+    let listed = |part: &Problem| baseline::best_within(part, Objective::Batch, limit()).map(|(schedule, _)| schedule);
     let best = match options.limit {
         Some(Limit::Seconds(_)) => best_of(ways.copies.iter().map(|copies| ways.way(*copies, &listed))),
         _ => best_of(ways.copies.iter().map(|copies| searched(&ways, *copies, options, solve_part))),

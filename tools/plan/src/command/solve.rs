@@ -119,6 +119,9 @@ impl Solve {
         if !self.quiet && contention != Contention::Off && problem.bus.is_none() && problem.devices.len() > 1 {
             eprintln!("divi-plan: warning: contention {contention} has no effect: the problem names no bus");
         }
+        if !self.quiet && objective == Objective::Batch && options.launches == LaunchRule::Many {
+            self.note_launches();
+        }
         let solve = |problem: &Problem| divi_planner::solve(problem, objective, &self.algorithm, &options);
         let mut solved = solve(&problem).map(|plan| (problem, plan));
         if let (Ok((problem, plan)), Some(share)) = (&solved, self.resident) {
@@ -154,6 +157,20 @@ impl Solve {
             );
         }
         Ok(())
+    }
+
+    /// Prints a note if the algorithm plans one launch, whatever the options allow.
+    fn note_launches(&self) {
+        let all = algorithms();
+        if all.iter().any(|algorithm| algorithm.name == self.algorithm && !algorithm.plans_many_launches) {
+            let others: Vec<&str> =
+                all.iter().filter(|algorithm| algorithm.plans_many_launches).map(|algorithm| algorithm.name).collect();
+            eprintln!(
+                "divi-plan: note: algorithm '{}' plans at most one launch of a task on each device; {} plan any number",
+                self.algorithm,
+                others.join(", ")
+            );
+        }
     }
 
     fn options(&self) -> Options {

@@ -3,6 +3,8 @@
 pub(super) mod priced;
 mod split;
 
+use std::time::Instant;
+
 use super::memory::fitting;
 use super::{Rule, Timeline};
 use crate::model::error::Error;
@@ -19,11 +21,17 @@ use split::Piece;
 pub(super) fn schedule(instance: &Instance, rule: &Rule) -> Result<Schedule, Error> {
     let attempt = |share: f64| match choose(instance, rule, share) {
         Some(state) => Ok(state),
-        None => unsplit(instance, rule, &Placement::any(instance, share, rule.effort)?)
+        None if is_late(rule.effort.deadline) => Err(Error::NotFound("a list scheduler had no time left".to_owned())),
+        None => unsplit(instance, rule, &Placement::any(instance, share, rule.effort.share)?)
             .ok_or_else(|| Error::Bug("a placement was found with values that no link moves".to_owned())),
     };
     let state = fitting(instance, attempt, |state| instance.peak_use_of(&state.batches()))?;
     Ok(Schedule::Batch { batches: state.batches(), makespan: makespan_of(&state) })
+}
+
+/// Returns true after a deadline.
+fn is_late(deadline: Option<Instant>) -> bool {
+    deadline.is_some_and(|deadline| Instant::now() >= deadline)
 }
 
 fn makespan_of(state: &State) -> Micros {
@@ -35,6 +43,9 @@ fn choose(instance: &Instance, rule: &Rule, share: f64) -> Option<State> {
     let mut state = State::new(instance, rule);
     let mut room = FreeMemory::new(instance, share);
     for &task in &rule.order {
+        if is_late(rule.effort.deadline) {
+            return None;
+        }
         let group = instance.group_of(task);
         if state.parts[group].is_none() {
             let pieces = state.pieces(instance, task, &room, rule);

@@ -13,7 +13,7 @@ use crate::solvers::placement::Placement;
 pub(super) fn schedule(instance: &Instance, rule: &Rule) -> Result<Schedule, Error> {
     let attempt = |share: f64| match choose(instance, rule, share) {
         Some(state) => Ok(state),
-        None => Placement::any(instance, share, rule.effort).map(|device| fixed(instance, rule, &device)),
+        None => Placement::any(instance, share, rule.effort.share).map(|device| fixed(instance, rule, &device)),
     };
     let state = fitting(instance, attempt, |state| instance.peak_use(&state.device, &state.start))?;
     let makespan = state.end.iter().copied().fold(Micros::ZERO, Micros::max);

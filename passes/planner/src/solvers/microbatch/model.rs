@@ -20,6 +20,8 @@ pub(super) struct Model<'a> {
     last: Vec<u32>,
     /// By task: least time from its start to the end of one micro-batch.
     pub(super) tails: Vec<Micros>,
+    /// Longest of them.
+    pub(super) length: Micros,
     /// By task: position in the topological order.
     pub(super) position: Vec<u32>,
     /// True if memory may be exceeded.
@@ -73,6 +75,8 @@ impl<'a> Model<'a> {
         }
         let mut position = vec![0; tasks];
         instance.order().iter().enumerate().for_each(|(place, task)| position[*task] = place as u32);
+        let tails = list::upward_ranks(instance);
+        let length = tails.iter().copied().fold(Micros::ZERO, Micros::max);
         Some(Self {
             instance,
             inputs,
@@ -80,7 +84,8 @@ impl<'a> Model<'a> {
             largest,
             times,
             last,
-            tails: list::upward_ranks(instance),
+            tails,
+            length,
             position,
             is_tight: instance.memory_binds(),
             is_undivided,

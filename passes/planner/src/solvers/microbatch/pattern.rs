@@ -20,6 +20,8 @@ pub(super) struct Pattern {
     pub(super) holders: Vec<Vec<u16>>,
     /// Order in which a device runs what is ready.
     pub(super) rule: Rule,
+    /// Share of a slow holder's additional time that does not count when a holder is chosen, in percent.
+    pub(super) bias: u32,
     /// Maximum number of inputs in flight.
     pub(super) window: u32,
 }
@@ -33,11 +35,36 @@ pub(super) enum Rule {
     Oldest,
     /// The one with the longest path to the end.
     Rank,
+    /// The one whose chunk arrived first. A chunk consists of the successive tasks of a micro-batch with the same holders;
+    /// it stays on one device, and runs there without interruption.
+    Chunk,
+    /// The one whose chunk is due first: micro-batches advance at the same pace, and the last one is behind the first one
+    /// by a share of the network, in per mille.
+    Due(u32),
 }
 
-pub(super) const RULES: [Rule; 3] = [Rule::Arrival, Rule::Oldest, Rule::Rank];
+pub(super) const RULES: [Rule; 4] = [Rule::Arrival, Rule::Oldest, Rule::Rank, Rule::Chunk];
+
+impl Rule {
+    /// Returns true if chunks stay together.
+    fn keeps_chunks(self) -> bool {
+        matches!(self, Self::Chunk | Self::Due(_))
+    }
+}
 
 impl Pattern {
+    /// Creates a pattern with micro-batches of one size. Tasks that take the whole queue at once are not divided.
+    pub(super) fn uniform(model: &Model<'_>, size: u32, holders: Vec<Vec<u16>>) -> Self {
+        let size_of = |undivided: &bool| if *undivided { model.inputs } else { size };
+        let size = model.is_undivided.iter().map(size_of).collect();
+        Self { size, holders, rule: Rule::Arrival, bias: 0, window: model.inputs }
+    }
+
+    /// Returns true if every group has a holder.
+    pub(super) fn is_complete(&self) -> bool {
+        self.holders.iter().all(|holders| !holders.is_empty())
+    }
+
     /// Returns the weights on each device.
     pub(super) fn weights(&self, model: &Model<'_>) -> Vec<Bytes> {
         let mut held = vec![Bytes::ZERO; model.instance.devices()];
@@ -80,6 +107,14 @@ pub(super) struct Simulator<'a> {
     device: Vec<u16>,
     start: Vec<Micros>,
     end: Vec<Micros>,
+    /// By micro-batch: priority of its chunk.
+    priority: Vec<f64>,
+    /// By task: first task of its chunk; and by task and device: time of the tasks of the chunk from it on.
+    chunk: Vec<u32>,
+    chunk_time: Vec<Micros>,
+    /// Micro-batch whose results are released, and the next one of its chunk if that starts without delay.
+    running: Option<usize>,
+    following: Option<usize>,
     /// By device.
     free: Vec<Micros>,
     backlog: Vec<Micros>,
@@ -107,6 +142,11 @@ impl<'a> Simulator<'a> {
             device: Vec::new(),
             start: Vec::new(),
             end: Vec::new(),
+            priority: Vec::new(),
+            chunk: Vec::new(),
+            chunk_time: Vec::new(),
+            running: None,
+            following: None,
             free: vec![Micros::ZERO; devices],
             backlog: vec![Micros::ZERO; devices],
             pending: (0..devices).map(|_| BinaryHeap::new()).collect(),
@@ -145,17 +185,21 @@ impl<'a> Simulator<'a> {
                 self.ready[device].push(Reverse((key, job)));
             }
             let Some(Reverse((_, job))) = self.ready[device].pop() else { return Micros::INFINITY };
-            let job = job as usize;
-            let task = self.task_of[job] as usize;
-            let (from, until) = self.range(pattern, job);
-            let time = self.model.time(task, device, until - from);
-            (self.start[job], self.end[job]) = (start, start + time);
-            self.free[device] = start + time;
-            self.backlog[device] -= time;
-            makespan = makespan.max(start + time);
-            done += 1;
-            if !self.release(pattern, task, from, until) {
-                return Micros::INFINITY;
+            let mut next = Some((job as usize, start));
+            while let Some((job, start)) = next {
+                let task = self.task_of[job] as usize;
+                let (from, until) = self.range(pattern, job);
+                let time = self.model.time(task, device, until - from);
+                (self.start[job], self.end[job]) = (start, start + time);
+                self.free[device] = start + time;
+                self.backlog[device] -= time;
+                makespan = makespan.max(start + time);
+                done += 1;
+                self.running = Some(job);
+                if !self.release(pattern, task, from, until) {
+                    return Micros::INFINITY;
+                }
+                next = self.following.take().map(|next| (next, self.free[device]));
             }
         }
         if done == self.jobs() { makespan } else { Micros::INFINITY }
@@ -178,9 +222,12 @@ impl<'a> Simulator<'a> {
         self.device.resize(jobs, NOWHERE);
         self.start.resize(jobs, Micros::ZERO);
         self.end.resize(jobs, Micros::ZERO);
+        self.priority.resize(jobs, 0.0);
         self.free.fill(Micros::ZERO);
         self.backlog.fill(Micros::ZERO);
+        (self.running, self.following) = (None, None);
         self.pending.iter_mut().chain(&mut self.ready).for_each(BinaryHeap::clear);
+        self.set_chunks(pattern);
         for job in 0..jobs {
             let (from, until) = self.range(pattern, job);
             let task = self.task_of[job] as usize;
@@ -189,6 +236,28 @@ impl<'a> Simulator<'a> {
             self.waiting[job] = before.sum::<usize>() as u32;
             if self.is_throttled(pattern, task, from) {
                 self.waiting[job] += self.sinks.len() as u32;
+            }
+        }
+    }
+
+    /// Finds the chunk of each task: without a rule for chunks, each task is one.
+    fn set_chunks(&mut self, pattern: &Pattern) {
+        let instance = self.model.instance;
+        let (tasks, devices) = (instance.tasks(), instance.devices());
+        self.chunk.clear();
+        self.chunk.extend(0..tasks as u32);
+        self.chunk_time.clear();
+        self.chunk_time.resize(tasks * devices, Micros::ZERO);
+        for &task in instance.order() {
+            let group = instance.group_of(task);
+            if let Some(before) = Self::before_in_chunk(self.model, pattern, task) {
+                self.chunk[task] = self.chunk[before];
+            }
+            let head = self.chunk[task] as usize;
+            for &device in &pattern.holders[group] {
+                let device = usize::from(device);
+                let count = pattern.size[group].min(self.inputs);
+                self.chunk_time[head * devices + device] += self.model.time(task, device, count);
             }
         }
     }
@@ -223,6 +292,7 @@ impl<'a> Simulator<'a> {
                 Total(f64::from(from) * self.model.instance.tasks() as f64 + f64::from(self.model.position[task]))
             }
             Rule::Rank => Total(-self.model.tails[task].0),
+            Rule::Chunk | Rule::Due(_) => Total(self.priority[job]),
         }
     }
 
@@ -254,8 +324,12 @@ impl<'a> Simulator<'a> {
         // Co-located tasks run the same inputs on the same device.
         let index = job - self.first[task];
         let decided = members.iter().map(|other| self.device[self.first[*other] + index]).find(|on| *on != NOWHERE);
-        let only = decided.map(|device| [device]);
+        let before = Self::before_in_chunk(self.model, pattern, task).map(|before| self.first[before] + index);
+        let only = decided.or(before.map(|before| self.device[before])).map(|device| [device]);
         let candidates = only.as_ref().map_or(pattern.holders[group].as_slice(), |only| only);
+        let devices = instance.devices();
+        let whole = |device: u16| self.chunk_time[task * devices + usize::from(device)];
+        let least = candidates.iter().map(|device| whole(*device)).fold(Micros::INFINITY, Micros::min);
         let mut best: Option<(Micros, u16, Micros)> = None;
         for &device in candidates {
             let on = usize::from(device);
@@ -281,7 +355,8 @@ impl<'a> Simulator<'a> {
                     arrival = arrival.max(self.end[other] + hop);
                 }
             }
-            let end = arrival.max(self.free[on] + self.backlog[on]) + time;
+            let counted = whole(device) - (whole(device) - least) * (f64::from(pattern.bias) / 100.0);
+            let end = arrival.max(self.free[on] + self.backlog[on]) + if only.is_some() { time } else { counted };
             if end.is_finite() && best.is_none_or(|(earliest, ..)| end < earliest) {
                 best = Some((end, device, arrival));
             }
@@ -289,9 +364,45 @@ impl<'a> Simulator<'a> {
         let Some((_, device, arrival)) = best else { return false };
         self.device[job] = device;
         let on = usize::from(device);
-        self.backlog[on] += self.model.time(task, on, until - from);
-        self.pending[on].push(Reverse((Total(arrival.0), job as u32)));
+        if pattern.rule.keeps_chunks() {
+            self.priority[job] = match (before, pattern.rule) {
+                (Some(before), _) if self.device[before] == device => self.priority[before],
+                (_, Rule::Due(behind)) => {
+                    let share = f64::from(behind) / 1000.0 * f64::from(from) / f64::from(self.inputs);
+                    self.model.length.0 * share - self.model.tails[task].0
+                }
+                _ => arrival.0,
+            };
+        }
+        // The first task of a chunk counts for all of them.
+        match before.map(|before| usize::from(self.device[before])) {
+            None => self.backlog[on] += self.chunk_time[task * devices + on],
+            Some(expected) if expected != on => {
+                self.backlog[expected] -= self.model.time(task, expected, until - from);
+                self.backlog[on] += self.model.time(task, on, until - from);
+            }
+            _ => {}
+        }
+        let continues = before.is_some_and(|before| self.running == Some(before) && self.device[before] == device);
+        if continues && self.following.is_none() && arrival <= self.free[on] {
+            self.following = Some(job);
+        } else {
+            self.pending[on].push(Reverse((Total(arrival.0), job as u32)));
+        }
         true
+    }
+
+    /// Returns a predecessor with micro-batches of the same size and the same holders.
+    fn before_in_chunk(model: &Model<'_>, pattern: &Pattern, task: usize) -> Option<usize> {
+        if !pattern.rule.keeps_chunks() {
+            return None;
+        }
+        let group = model.instance.group_of(task);
+        let is_same = |arc: &&Arc| {
+            let other = model.instance.group_of(arc.task);
+            pattern.size[other] == pattern.size[group] && pattern.holders[other] == pattern.holders[group]
+        };
+        model.instance.predecessors(task).iter().find(is_same).map(|arc| arc.task)
     }
 
     /// Returns the micro-batch of a task that has an input.

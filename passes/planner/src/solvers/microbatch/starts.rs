@@ -1,151 +1,199 @@
-//! Initial patterns: interleaved chunks of the network, placements of other plans, and copies of everything.
+//! Initial patterns: recipes, placements of other plans, and copies of everything.
 
+use super::Known;
 use super::model::Model;
-use super::pattern::{Pattern, Rule};
-use super::search::groups_in_order;
-use crate::bounds::device_classes;
-use crate::model::plan::Batch;
+use super::pattern::{Pattern, RULES, Rule, Simulator};
+use super::recipe::{COPIES, Copies, Line, Recipe};
+use crate::model::budget::Budget;
 use crate::model::problem::MemoryModel;
-use crate::model::units::{Bytes, Micros};
+use crate::model::units::Micros;
+use crate::random::Random;
+use crate::solvers::chains::Allowance;
 
 /// Chunk counts are multiples of the number of devices by powers of this.
 const STEP: usize = 2;
+/// Share of recipes in a search that do not start from the best one.
+const FRESH: f64 = 0.4;
+/// Percentages by which the load of slow devices counts.
+const HANDICAPS: [u32; 4] = [100, 130, 180, 250];
+/// Percentages of a slow holder's additional time that do not count.
+const BIASES: [u32; 6] = [0, 40, 60, 70, 80, 90];
 
-/// Returns patterns in micro-batches of one size: chunks of the network in turn on all devices or on the fastest ones, for
-/// several numbers of chunks, and everything on every device.
-pub(super) fn patterns(model: &Model<'_>, size: u32) -> Vec<Pattern> {
-    let mut found = Vec::new();
-    let groups = model.instance.groups().len();
-    let everywhere = |group: usize| -> Vec<u16> {
-        let runs = |device: &&usize| model.rate(group, **device, size).is_finite();
-        model.allowed(group).iter().filter(runs).map(|device| *device as u16).collect()
+/// A pattern with its makespan, and the recipe that it is from.
+#[derive(Clone, Debug)]
+pub(super) struct Start {
+    pub(super) value: Micros,
+    pub(super) pattern: Pattern,
+    recipe: Option<Recipe>,
+}
+
+/// Returns patterns with the makespans of the first `inputs` of the queue, the best first. If time is over, the rest is not
+/// tried.
+pub(super) fn all(model: &Model<'_>, lines: &[Line<'_>], known: Known<'_>, inputs: u32, budget: &Budget) -> Vec<Start> {
+    let mut found: Vec<Start> = Vec::new();
+    let mut simulator = Simulator::new(model, inputs);
+    let mut try_rules = |pattern: Pattern, recipe: Option<Recipe>| {
+        if !pattern.is_complete() || !pattern.weights_fit(model) || budget.is_late() && !found.is_empty() {
+            return;
+        }
+        let ruled = RULES.map(|rule| Pattern { rule, ..pattern.clone() });
+        let valued = ruled.map(|pattern| (simulator.run(&pattern), pattern));
+        let best = valued.into_iter().min_by(|a, b| a.0.total_cmp(&b.0)).filter(|(value, _)| value.is_finite());
+        if let Some((value, pattern)) = best {
+            let recipe = recipe.map(|recipe| Recipe { rule: pattern.rule, ..recipe });
+            found.push(Start { value, pattern, recipe });
+        }
     };
-    found.push(uniform(model, size, (0..groups).map(everywhere).collect()));
-    for devices in fastest(model, size) {
-        let mut chunks = devices.len().min(groups);
-        loop {
-            for reserve in [0.0, 1.0] {
-                found.extend(interleaved(model, size, &devices, chunks, reserve));
-            }
-            if chunks == groups {
-                break;
-            }
-            chunks = (chunks * STEP).min(groups);
+    for size in &model.sizes {
+        let places = known.plans.iter().map(|plan| plan.iter().map(|launch| (launch.node, launch.device)).collect());
+        let placed = known.placements.iter().map(|placement| placement.iter().copied().enumerate().collect());
+        places.chain(placed).for_each(|places: Vec<_>| try_rules(of_places(model, *size, &places), None));
+        if !lines.is_empty() {
+            try_rules(everywhere(model, *size), None);
         }
     }
-    found.retain(|pattern| pattern.holders.iter().all(|holders| !holders.is_empty()));
-    found.dedup();
+    for (line, size) in lines.iter().zip(&model.sizes).filter(|(line, _)| line.is_possible()) {
+        for recipe in recipes(model, line, *size) {
+            if let Some(pattern) = line.pattern(&recipe) {
+                try_rules(pattern, Some(recipe));
+            }
+        }
+    }
+    found.sort_by(|a, b| a.value.total_cmp(&b.value));
+    found.dedup_by(|a, b| a.pattern.holders == b.pattern.holders && a.pattern.size == b.pattern.size);
     found
 }
 
-/// Returns the pattern that holds weights where launches of a plan are.
-pub(super) fn of_launches(model: &Model<'_>, size: u32, launches: &[Batch]) -> Pattern {
+/// Searches for recipes that are better than all of `starts` for the first `inputs` of the queue.
+pub(super) fn search(
+    model: &Model<'_>,
+    lines: &[Line<'_>],
+    starts: &[Start],
+    inputs: u32,
+    allowance: &Allowance,
+) -> Option<Start> {
+    let value = starts.first()?.value;
+    let first = starts.iter().find_map(|start| start.recipe.map(|recipe| (start.value, recipe)))?;
+    // The first inputs alone take less memory.
+    let is_tight = model.is_tight && inputs == model.inputs;
+    let chain = |mut random: Random| {
+        let mut simulator = Simulator::new(model, inputs);
+        let mut best = first;
+        let mut found: Option<Start> = None;
+        for trials in 0.. {
+            if allowance.spent(trials) >= 1.0 {
+                break;
+            }
+            let mut recipe = best.1;
+            let changes = if random.chance(FRESH) { 12 } else { 1 + random.below(2) };
+            (0..changes).for_each(|_| change(model, lines, &mut recipe, &mut random));
+            let place = model.sizes.iter().position(|size| *size == recipe.size).unwrap_or(0);
+            let pattern = lines[place].pattern(&recipe).filter(|pattern| pattern.weights_fit(model));
+            let Some(pattern) = pattern else { continue };
+            let value = simulator.run(&pattern);
+            if value < best.0 && (!is_tight || model.instance.fits_launches(&simulator.launches(&pattern))) {
+                best = (value, recipe);
+                found = Some(Start { value, pattern, recipe: Some(recipe) });
+            }
+        }
+        (found.as_ref().map_or(Micros::INFINITY, |found| found.value), found)
+    };
+    allowance.best_of(chain).flatten().filter(|found| found.value < value)
+}
+
+/// Changes a parameter at random.
+fn change(model: &Model<'_>, lines: &[Line<'_>], recipe: &mut Recipe, random: &mut Random) {
+    let pick = |random: &mut Random, values: &[u32]| values[random.below(values.len())];
+    let place = model.sizes.iter().position(|size| *size == recipe.size).unwrap_or(0);
+    match random.below(10) {
+        0 => {
+            let place = random.below(model.sizes.len());
+            if lines[place].is_possible() {
+                recipe.size = model.sizes[place];
+            }
+        }
+        1 => {
+            let counts = chunk_counts(&lines[place], model.instance.devices() - helpers(&lines[place], recipe).len());
+            recipe.chunks = counts[random.below(counts.len())];
+        }
+        2 => recipe.helpers = random.below(lines[place].classes.len()),
+        3 => recipe.handicap = pick(random, &HANDICAPS),
+        4 => recipe.copies = COPIES[random.below(COPIES.len())],
+        5 => recipe.helped = random.below(recipe.chunks + 1),
+        6 => recipe.each = 1 + random.below(4),
+        7 => recipe.rule = if random.chance(0.3) { Rule::Chunk } else { Rule::Due(random.below(600) as u32) },
+        8 => recipe.bias = pick(random, &BIASES),
+        _ => recipe.reserves = model.instance.memory_model() == MemoryModel::Liveness && !recipe.reserves,
+    }
+}
+
+/// Returns the devices that hold no chunk alone.
+fn helpers(line: &Line<'_>, recipe: &Recipe) -> Vec<usize> {
+    line.classes[..recipe.helpers].concat()
+}
+
+/// Returns numbers of chunks for some devices: multiples of their number, and numbers of chunks between narrow cuts.
+fn chunk_counts(line: &Line<'_>, devices: usize) -> Vec<usize> {
+    let groups = line.groups();
+    let least = devices.min(groups);
+    let multiples = std::iter::successors(Some(least), |count| Some(count * STEP).filter(|count| *count < groups));
+    let narrow = std::iter::successors(Some(line.narrow_chunks()), |count| Some(count / STEP));
+    let narrow = narrow.take_while(|count| *count > least);
+    let mut counts: Vec<usize> = multiples.chain(narrow).chain([groups]).collect();
+    counts.sort_unstable();
+    counts.dedup();
+    counts
+}
+
+/// Returns recipes without copies: chunks in turn on all devices or on the fastest ones, for several numbers of chunks.
+fn recipes(model: &Model<'_>, line: &Line<'_>, size: u32) -> Vec<Recipe> {
+    let mut found = Vec::new();
+    let reserved: &[bool] = match model.instance.memory_model() {
+        MemoryModel::Static => &[false],
+        MemoryModel::Liveness => &[false, true],
+    };
+    let mut helping = 0;
+    for helpers in 0..line.classes.len() {
+        for chunks in chunk_counts(line, model.instance.devices() - helping) {
+            let rule = Rule::Arrival;
+            let copies = Copies::None;
+            let recipe = |reserves: &bool| Recipe {
+                size,
+                chunks,
+                helpers,
+                handicap: 100,
+                copies,
+                helped: 0,
+                each: 1,
+                reserves: *reserves,
+                rule,
+                bias: 0,
+            };
+            found.extend(reserved.iter().map(recipe));
+        }
+        helping += line.classes[helpers].len();
+    }
+    found
+}
+
+/// Returns the pattern with all weights on every device.
+fn everywhere(model: &Model<'_>, size: u32) -> Pattern {
+    let holders = |group: usize| -> Vec<u16> {
+        let runs = |device: &&usize| model.rate(group, **device, size).is_finite();
+        model.allowed(group).iter().filter(runs).map(|device| *device as u16).collect()
+    };
+    Pattern::uniform(model, size, (0..model.instance.groups().len()).map(holders).collect())
+}
+
+/// Returns the pattern that holds the weights of tasks on given devices.
+fn of_places(model: &Model<'_>, size: u32, places: &[(usize, usize)]) -> Pattern {
     let mut holders: Vec<Vec<u16>> = vec![Vec::new(); model.instance.groups().len()];
-    for launch in launches {
-        holders[model.instance.group_of(launch.node)].push(launch.device as u16);
+    for (task, device) in places {
+        holders[model.instance.group_of(*task)].push(*device as u16);
     }
     for devices in &mut holders {
         devices.sort_unstable();
         devices.dedup();
     }
-    uniform(model, size, holders)
-}
-
-fn uniform(model: &Model<'_>, size: u32, holders: Vec<Vec<u16>>) -> Pattern {
-    let size_of = |undivided: &bool| if *undivided { model.inputs } else { size };
-    let size = model.is_undivided.iter().map(size_of).collect();
-    Pattern { size, holders, rule: Rule::Arrival, window: model.inputs }
-}
-
-/// Returns sets of devices: all, and without one class of equal devices after the other, the slowest first.
-fn fastest(model: &Model<'_>, size: u32) -> Vec<Vec<usize>> {
-    let instance = model.instance;
-    let class_of = device_classes(instance);
-    // Time of an input on all groups that the device can run, relative to the fastest device of each.
-    let slowness = |device: usize| {
-        let ratio = |group: usize| {
-            let rates = model.allowed(group).iter().map(|other| model.rate(group, *other, size));
-            let least = rates.fold(Micros::INFINITY, Micros::min);
-            let own =
-                if model.allowed(group).contains(&device) { model.rate(group, device, size) } else { Micros::INFINITY };
-            (own.is_finite() && least > Micros::ZERO).then(|| own / least)
-        };
-        let ratios: Vec<f64> = (0..instance.groups().len()).filter_map(ratio).collect();
-        ratios.iter().sum::<f64>() / ratios.len().max(1) as f64
-    };
-    let mut devices: Vec<usize> = (0..instance.devices()).collect();
-    let slowness: Vec<f64> = devices.iter().map(|device| slowness(*device)).collect();
-    let mut sets = vec![devices.clone()];
-    loop {
-        let slowest = devices.iter().copied().max_by(|a, b| slowness[*a].total_cmp(&slowness[*b]));
-        let class = slowest.map(|device| class_of[device]);
-        devices.retain(|device| Some(class_of[*device]) != class);
-        if devices.is_empty() {
-            return sets;
-        }
-        sets.push(devices.clone());
-    }
-}
-
-/// Assigns chunks of about equal work in topological order, each to the device that ends first if it runs nothing but
-/// its chunks; `None` if they do not fit. `reserve` is the share of operands and results beside the weights that the
-/// liveness model reserves.
-fn interleaved(model: &Model<'_>, size: u32, devices: &[usize], chunks: usize, reserve: f64) -> Option<Pattern> {
-    let instance = model.instance;
-    let order = groups_in_order(model);
-    let least = |group: usize| {
-        let rates = model.allowed(group).iter().map(|device| model.rate(group, *device, size));
-        rates.fold(Micros::INFINITY, Micros::min)
-    };
-    let total: Micros = order.iter().map(|group| least(*group)).sum();
-    if total.is_infinite() {
-        return None;
-    }
-    let bytes = |group: usize| -> Bytes {
-        let values = |task: &usize| instance.input_bytes(*task) + instance.output_bytes(*task);
-        let each: Bytes = instance.groups()[group].iter().map(values).sum();
-        model.weights(group)
-            + match instance.memory_model() {
-                MemoryModel::Static => each * f64::from(model.inputs),
-                MemoryModel::Liveness => each * f64::from(size) * reserve,
-            }
-    };
-    let mut left: Vec<Bytes> = (0..instance.devices()).map(|device| instance.capacity_bytes(device)).collect();
-    let mut load = vec![Micros::ZERO; instance.devices()];
-    let mut used = vec![0_usize; instance.devices()];
-    let mut holders: Vec<Vec<u16>> = vec![Vec::new(); order.len()];
-    let (mut done, mut begin) = (Micros::ZERO, 0);
-    for chunk in 1..=chunks {
-        let share = total * (chunk as f64 / chunks as f64) * (1.0 + 1e-9);
-        let mut end = begin;
-        while end < order.len() && (done + least(order[end]) <= share || chunk == chunks) {
-            done += least(order[end]);
-            end += 1;
-        }
-        let mut rest = &order[begin..end];
-        begin = end;
-        while !rest.is_empty() {
-            // The whole chunk if it fits anywhere, else its first groups.
-            let place = |part: &[usize]| {
-                let fits = |device: &usize| {
-                    part.iter().all(|group| model.allowed(*group).contains(device))
-                        && part.iter().map(|group| bytes(*group)).sum::<Bytes>() <= left[*device]
-                };
-                let end = |device: usize| {
-                    load[device] + part.iter().map(|group| model.rate(*group, device, size)).sum::<Micros>()
-                };
-                let open = devices.iter().copied().filter(fits).filter(|device| end(*device).is_finite());
-                open.min_by(|a, b| end(*a).total_cmp(&end(*b)).then(used[*a].cmp(&used[*b])))
-            };
-            let (count, device) = (1..=rest.len()).rev().find_map(|count| Some((count, place(&rest[..count])?)))?;
-            for &group in &rest[..count] {
-                holders[group] = vec![device as u16];
-                left[device] -= bytes(group);
-                load[device] += model.rate(group, device, size);
-            }
-            used[device] = chunk;
-            rest = &rest[count..];
-        }
-    }
-    Some(uniform(model, size, holders))
+    Pattern::uniform(model, size, holders)
 }

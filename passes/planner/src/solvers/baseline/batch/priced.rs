@@ -10,8 +10,10 @@
 
 mod chunks;
 
+use std::time::Instant;
+
 use super::super::Timeline;
-use super::{FreeMemory, Part, State, makespan_of};
+use super::{FreeMemory, Part, State, is_late, makespan_of};
 use crate::bounds::{byte_prices, device_classes};
 use crate::model::error::Error;
 use crate::model::instance::Instance;
@@ -33,13 +35,13 @@ const LEADS: [f64; 4] = [f64::INFINITY, 0.5, 0.25, 0.125];
 /// Approximate number of first chunks tried for a run.
 const RUNS: usize = 64;
 
-/// Returns the best schedule found; `None` if nothing fits.
-pub(in crate::solvers::baseline) fn schedule(instance: &Instance) -> Option<Schedule> {
+/// Returns the best schedule found until the deadline; `None` if nothing fits.
+pub(in crate::solvers::baseline) fn schedule(instance: &Instance, deadline: Option<Instant>) -> Option<Schedule> {
     let byte = byte_prices(instance);
     let is_free = byte.iter().all(|price| *price == MicrosPerByte::ZERO);
     let room = FreeMemory::new(instance, 0.0);
     let chunks = chunks(instance, |task, size| room.task_bytes(task, size));
-    let mut search = Search { instance, byte, class_of: device_classes(instance), chunks, best: None };
+    let mut search = Search { instance, byte, class_of: device_classes(instance), chunks, best: None, deadline };
     if is_free {
         search.attempt(&Layout::uniform(0, Policy { lead: f64::INFINITY, criterion: TimeCriterion::Mean }));
         return search.best.map(Found::schedule);
@@ -112,6 +114,7 @@ struct Search<'a> {
     /// Computed with no memory reserved for live activations.
     chunks: Vec<Chunk>,
     best: Option<Found>,
+    deadline: Option<Instant>,
 }
 
 impl Search<'_> {
@@ -204,6 +207,9 @@ impl Search<'_> {
         let mut runs = layout.runs.clone();
         let mut place = 0;
         for (index, chunk) in fresh.as_ref().unwrap_or(&self.chunks).iter().enumerate() {
+            if is_late(self.deadline) {
+                return None;
+            }
             let more = cheap.of(chunk)?;
             let shape = if place < layout.from { more } else { dear.of(chunk)? };
             place += chunk.tasks.len();
