@@ -30,7 +30,7 @@ use recipe::Line;
 use starts::Start;
 
 /// Default product of trials and micro-batches: some seconds on two cores.
-const EFFORT: u64 = 200_000_000;
+const EFFORT: u64 = 50_000_000;
 const MOST_TRIALS: u64 = 200_000;
 /// Default number of trials of the search over launches.
 const LAUNCH_TRIALS: u64 = 400_000;

@@ -30,6 +30,10 @@ pub(super) struct Model<'a> {
     pub(super) is_undivided: Vec<bool>,
 }
 
+/// Ratio of the time of a whole micro-batch to that of its parts above which it is divided into parts for a task: taking
+/// them out of a value and joining results again takes time that problems do not count.
+const SPLIT_GAIN: f64 = 1.05;
+
 impl<'a> Model<'a> {
     /// Builds the tables; `None` if no batch size is small enough.
     pub(super) fn new(instance: &'a Instance) -> Option<Self> {
@@ -69,6 +73,13 @@ impl<'a> Model<'a> {
                         if total < times[base + count as usize] {
                             (times[base + count as usize], last[base + count as usize]) = (total, size);
                         }
+                    }
+                    let whole =
+                        instance.batch_sizes(device).contains(&count).then(|| instance.time_at(task, device, count));
+                    if let Some(whole) =
+                        whole.flatten().filter(|whole| *whole <= times[base + count as usize] * SPLIT_GAIN)
+                    {
+                        (times[base + count as usize], last[base + count as usize]) = (whole, count);
                     }
                 }
             }
