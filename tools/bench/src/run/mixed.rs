@@ -136,21 +136,22 @@ impl<'a> Bench<'a> {
             measured.push(together.1);
             gains.push(alone.1 / together.1);
         }
-        let trace = self.together.join("trace.json");
+        let trace = beside(&self.together, "trace.json");
         let mut options = self.flight();
         options.extend([
             "--repeat=20".to_owned(),
             format!("--trace={}", trace.display()),
-            format!("--output={}", self.together.join("outputs").display()),
+            format!("--output={}", beside(&self.together, "outputs").display()),
         ]);
         self.machine.launch(&self.together, &options)?;
-        self.machine.launch(&self.reference, &[format!("--output={}", self.reference.join("outputs").display())])?;
+        self.machine
+            .launch(&self.reference, &[format!("--output={}", beside(&self.reference, "outputs").display())])?;
         Ok(Row {
             predicted: predicted[0],
             measured: median(&measured),
             gain: [predicted[1] / predicted[0], median(&gains)],
             at_once: share_at_once(&read(&trace)?)?,
-            error: relative_error(&self.together.join("outputs"), &self.reference.join("outputs"))?,
+            error: relative_error(&beside(&self.together, "outputs"), &beside(&self.reference, "outputs"))?,
         })
     }
 
@@ -174,6 +175,12 @@ impl<'a> Bench<'a> {
         };
         Ok((launched.number("/predicted_us")?, measured))
     }
+}
+
+/// Returns a path next to a bundle, which holds nothing but itself.
+pub(super) fn beside(bundle: &Path, what: &str) -> PathBuf {
+    let name = bundle.file_name().unwrap_or_default().display();
+    bundle.with_file_name(format!("{name}-{what}"))
 }
 
 /// Writes a system whose last device, or whose devices all have limited memory.

@@ -6,7 +6,7 @@ use super::{
     build::{Plan, Weights, bundle},
     launch::repeat,
     machine::Machine,
-    mixed::{MEMORY, TURNS, bounded, relative_error},
+    mixed::{MEMORY, TURNS, beside, bounded, relative_error},
 };
 use crate::runs::median;
 use std::path::PathBuf;
@@ -17,6 +17,8 @@ const MODELS: [&str; 2] = ["bert_base_128", "googlenet"];
 const QUEUED: u32 = 16;
 /// Batch sizes allowed for the queue.
 const BATCHES: [u32; 5] = [1, 2, 4, 8, QUEUED];
+/// Effort of each plan.
+const SEARCH: &str = "--time-limit=10";
 
 pub(super) fn queues(settings: &Settings) -> Result<(), String> {
     let machine = Machine::new(settings)?;
@@ -49,7 +51,7 @@ impl<'a> Bench<'a> {
     fn new(model: &str, machine: &'a Machine) -> Result<Self, String> {
         let system = machine.measure(model, &BATCHES)?;
         let queue = |name: &str, system: &PathBuf, option: &str| {
-            let options = vec![format!("--inputs={QUEUED}"), option.to_owned()];
+            let options = vec![format!("--inputs={QUEUED}"), SEARCH.to_owned(), option.to_owned()];
             let plan = Plan { system: system.clone(), options };
             bundle(model, &format!("queue-{name}"), Weights::Seed, &plan).map(|(folder, _)| folder)
         };
@@ -79,7 +81,7 @@ impl<'a> Bench<'a> {
         }
         let gains: Vec<f64> = measured[0].iter().zip(&measured[1]).map(|(many, one)| one / many).collect();
         let outputs = |folder: &PathBuf| {
-            let output = folder.join("outputs");
+            let output = beside(folder, "outputs");
             let launched = self.machine.launch(folder, &[format!("--output={}", output.display())]);
             launched.map(|_| output)
         };
