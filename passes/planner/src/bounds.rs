@@ -12,6 +12,8 @@ mod path;
 mod relaxation;
 mod ways;
 
+use crate::mip::Limits;
+use crate::model::error::Error;
 use crate::model::instance::Instance;
 use crate::model::plan::{Bound, LaunchRule, Proof};
 use crate::model::units::Micros;
@@ -58,6 +60,17 @@ pub fn all(instance: &Instance) -> Vec<Bound> {
         Bound::new(Mean::new(instance).bound, "mean-way"),
     ];
     bounds.into_iter().chain(of_many).collect()
+}
+
+/// Returns true if [`integer`] makes progress within seconds.
+pub(crate) fn has_integer(instance: &Instance, known: Micros) -> bool {
+    instance.launches() == LaunchRule::Many && relaxation::is_small(instance, known)
+}
+
+/// Returns the bound of a search tree over sets of launches for plans that take no longer than `horizon`.
+pub(crate) fn integer(instance: &Instance, known: Micros, horizon: Micros, limits: &Limits) -> Result<Bound, Error> {
+    let value = relaxation::integer_bound(instance, known, horizon, limits)?;
+    Ok(Bound::by(value, "integer-launches", Proof::SafeDual))
 }
 
 /// Returns the longest path, as a bound that is computed quickly.

@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Instant;
 
 use crate::bounds;
+use crate::mip;
 use crate::model::error::Error;
 use crate::model::instance::Instance;
 use crate::model::observer::Observer;
@@ -27,12 +28,17 @@ use crate::solvers::timing::launches;
 use crate::solvers::{edge, pipeline};
 
 /// Share of the time for plans with one launch of each task on a device, from which others start.
-const ONE_LAUNCH_SHARE: f64 = 0.25;
+const ONE_LAUNCH_SHARE: f64 = 0.2;
+/// Share of the remaining time for further plans of that kind if the first one is the best so far.
+const MORE_SHARE: f64 = 0.75;
+/// Share of the remaining time for a proof, and its horizon relative to the bound if there is no plan.
+const PROOF_SHARE: f64 = 0.9;
+const FARTHEST: f64 = 2.0;
 /// Ratio of values up to which both the whole queue and copies are searched, and the share of the time of the first search.
 const NEAR: f64 = 1.1;
 const FIRST_SHARE: f64 = 0.6;
 /// Share of the time for each comparison of initial patterns, and number of trials without a time limit.
-const QUICK_SHARE: f64 = 0.08;
+const QUICK_SHARE: f64 = 0.05;
 const QUICK_TRIALS: u64 = 100;
 
 /// Plans one input: baselines, then [`mod@latency`].
@@ -75,7 +81,25 @@ fn queue_of_many_launches(problem: &Problem, options: &Options) -> Result<Incumb
     if best.is_closed() {
         return Ok(best);
     }
-    let found = many_launches(problem, &instance, options, started, &mut best);
+    let known = best.bound().verified_value();
+    let left = match options.left_since(started).limit {
+        Some(Limit::Seconds(seconds)) if bounds::has_integer(&instance, known) => Some(seconds * PROOF_SHARE),
+        // The progress of a search tree in a given time is not reproducible.
+        _ => None,
+    };
+    let horizon = Micros::min(best.value(), known * FARTHEST);
+    let (proven, found) = thread::scope(|scope| {
+        let prove = |seconds: f64| {
+            let limits = mip::Limits { seed: options.seed, iterations: u64::MAX, seconds: Some(seconds) };
+            bounds::integer(&instance, known, horizon, &limits)
+        };
+        let proof = left.map(|seconds| scope.spawn(move || prove(seconds)));
+        let found = many_launches(problem, &instance, options, started, &mut best);
+        let proven = proof.map(|proof| proof.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        (proven, found)
+    });
+    let proven = proven.and_then(|proven| options.observer.of("milp").unless_failed(proven));
+    proven.into_iter().for_each(|bound| best.prove(bound));
     match failure.or(found.err()).filter(|_| best.solution().is_none()) {
         Some(failure) => Err(failure),
         None => Ok(best),
@@ -91,6 +115,7 @@ fn many_launches(
     started: Instant,
     best: &mut Incumbent<Schedule>,
 ) -> Result<(), Error> {
+    let first = best.value();
     let plans: Vec<Vec<Batch>> = best.solution().map(launches).into_iter().collect();
     let quick = Options { observer: Observer::default(), ..quick(options, started) };
     let placements: Vec<Vec<usize>> = stages(problem, instance, &quick).into_iter().collect();
@@ -108,6 +133,11 @@ fn many_launches(
         best.take(value, divided, "replicated");
         (copies, value)
     });
+    if matches!(options.limit, Some(Limit::Seconds(_))) && best.value() == first && first.is_finite() {
+        more_of_one_launch(problem, &options.share_since(started, MORE_SHARE), best);
+    }
+    let plans: Vec<Vec<Batch>> = best.solution().map(launches).into_iter().collect();
+    let known = Known { plans: &plans, placements: &placements };
     // Both are searched if their first plans are about equal; the better one first.
     let is_near = |value: Micros, other: Micros| value <= other * NEAR;
     let of_copies = copies.map_or(Micros::INFINITY, |(_, value)| value);
@@ -135,6 +165,19 @@ fn many_launches(
         }
     }
     failure.map_or(Ok(()), Err)
+}
+
+/// Searches on from a plan with one launch of each task on a device.
+fn more_of_one_launch(problem: &Problem, options: &Options, best: &mut Incumbent<Schedule>) {
+    let (Some(start), Ok(instance)) = (best.solution().cloned(), Instance::new(problem, Objective::Batch)) else {
+        return;
+    };
+    let options = Options { launches: LaunchRule::One, observer: options.observer.of_plans(), ..options.clone() };
+    // Bounds for one launch are none for several.
+    let mut one = Incumbent::new(Bound::none());
+    one.take(start.value(), start, best.by());
+    search_queue(problem, &instance, &options, &mut one);
+    best.take_over(one);
 }
 
 /// Returns the options of a comparison of initial patterns.

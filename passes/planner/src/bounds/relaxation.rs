@@ -27,7 +27,11 @@
 //! rounded down. Let b be the least C with these rows. A plan takes more than U, or it is within the horizon and takes at
 //! least b. So the smaller of U and b is a lower bound; the best U is found by bisection.
 //!
-//! Bounds are computed from dual values in exact arithmetic.
+//! Bounds are computed from dual values in exact arithmetic. For small programs, a search tree takes one set of launches for
+//! each task: see [`integer_bound`].
+
+use std::ops::ControlFlow;
+use std::time::Instant;
 
 use super::fill::largest_sum;
 use super::mean::device_classes;
@@ -42,6 +46,8 @@ use crate::model::units::{Bytes, Micros};
 const MOST_COLUMNS: usize = 30_000;
 /// Maximum number of launches, of different sizes and classes, for programs with their middles.
 const MOST_MIDDLES: usize = 400;
+/// Maximum number of tasks for a search tree.
+const MOST_TREE_TASKS: usize = 24;
 /// Maximum number of sets of launches of a task.
 const MOST_SETS: usize = 200;
 /// Simplex iterations of one program, in all rounds.
@@ -86,6 +92,30 @@ pub(super) fn bound(instance: &Instance, known: Micros) -> Result<Micros, Error>
         horizon = f64::midpoint(best, above);
     }
     Ok(known * best)
+}
+
+/// Returns true if a search tree over the sets of launches makes progress within seconds.
+pub(super) fn is_small(instance: &Instance, known: Micros) -> bool {
+    let is_positive = known > Micros::ZERO && known.is_finite();
+    is_positive && Model::new(instance, known).has_middles && instance.tasks() <= MOST_TREE_TASKS
+}
+
+/// Returns the bound of a search tree in which each task has one set of launches, for plans that take no longer than
+/// `horizon`. The bound is at most the horizon.
+pub(super) fn integer_bound(
+    instance: &Instance,
+    known: Micros,
+    horizon: Micros,
+    limits: &Limits,
+) -> Result<Micros, Error> {
+    let since = Instant::now();
+    let model = Model::new(instance, known);
+    let most = f64::max(horizon / known, 1.0);
+    let (relaxed, program) = model.relaxed(most, &mut Vec::new())?;
+    let Some(program) = program.filter(|_| relaxed < most) else { return Ok(known * relaxed.min(most)) };
+    let outcome = program.prove(&limits.left_since(since), None, &mut |_| ControlFlow::Continue(()))?;
+    let verified = mip::rounded(outcome.verified);
+    Ok(known * f64::max(relaxed, verified).min(most))
 }
 
 /// Heads and tails by class, and sizes of the program. Times are in units of the known bound.
@@ -165,10 +195,15 @@ impl<'a> Model<'a> {
         instance.tasks() * (sizes + 1) + arcs * self.classes.len() * self.classes.len()
     }
 
-    /// Returns the least makespan of the program within a horizon, from dual values; infinite if there is none.
+    /// Returns the least makespan of the relaxation within a horizon, from dual values; infinite if there is none.
     fn within(&self, horizon: f64, cuts: &mut Vec<Cut>) -> Result<f64, Error> {
+        Ok(self.relaxed(horizon, cuts)?.0)
+    }
+
+    /// Returns also the program with all cuts.
+    fn relaxed(&self, horizon: f64, cuts: &mut Vec<Cut>) -> Result<(f64, Option<Program>), Error> {
         let mut program = Program::default();
-        let Some(columns) = self.program(&mut program, horizon) else { return Ok(f64::INFINITY) };
+        let Some(columns) = self.program(&mut program, horizon) else { return Ok((f64::INFINITY, None)) };
         for cut in cuts.iter() {
             let (least, terms) = self.row(&columns, cut);
             program.at_least(least, terms);
@@ -196,7 +231,7 @@ impl<'a> Model<'a> {
                 cuts.push(cut);
             }
         }
-        Ok(best)
+        Ok((best, Some(program)))
     }
 
     /// Builds the program; `None` if some task has no launch within the horizon.
@@ -297,7 +332,7 @@ impl<'a> Model<'a> {
             };
             return Some(parts.iter().map(alone).collect());
         }
-        let weights: Vec<Column> = lists.iter().map(|_| program.column(0.0, 1.0, 0.0)).collect();
+        let weights: Vec<Column> = lists.iter().map(|_| program.binary()).collect();
         for (index, part) in parts.iter().enumerate() {
             let share = |launches: &Vec<usize>| {
                 let count = launches.iter().filter(|launch| **launch == index).count();
