@@ -27,10 +27,12 @@ use crate::solvers::search;
 use crate::solvers::timing::launches;
 use crate::solvers::{edge, pipeline};
 
-/// Share of the time for plans with one launch of each task on a device, from which others start.
-const ONE_LAUNCH_SHARE: f64 = 0.2;
-/// Share of the remaining time for further plans of that kind if the first one is the best so far.
-const MORE_SHARE: f64 = 0.75;
+/// Share of the time for list schedules with one launch of each task on a device.
+const LISTED_SHARE: f64 = 0.1;
+/// Ratio of values below which patterns are far better than list schedules; share of the remaining time for a search with
+/// one launch then, and otherwise.
+const FAR_BETTER: f64 = 0.65;
+const ONE_LAUNCH_SHARE: (f64, f64) = (0.1, 0.85);
 /// Share of the remaining time for a proof, and its horizon relative to the bound if there is no plan.
 const PROOF_SHARE: f64 = 0.9;
 const FARTHEST: f64 = 2.0;
@@ -38,7 +40,7 @@ const FARTHEST: f64 = 2.0;
 const NEAR: f64 = 1.1;
 const FIRST_SHARE: f64 = 0.6;
 /// Share of the time for each comparison of initial patterns, and number of trials without a time limit.
-const QUICK_SHARE: f64 = 0.05;
+const QUICK_SHARE: f64 = 0.04;
 const QUICK_TRIALS: u64 = 100;
 
 /// Plans one input: baselines, then [`mod@latency`].
@@ -66,18 +68,21 @@ pub(crate) fn queue(problem: &Problem, _: Objective, options: &Options) -> Resul
     Ok(Solution { schedule: schedule.ok_or_else(none)?, bound: Some(bound) })
 }
 
-/// Plans a queue with any number of launches: from a plan with one launch of each task on a device, and from patterns of
-/// micro-batches.
+/// Plans a queue with any number of launches: from list schedules with one launch of each task on a device, and from
+/// patterns of micro-batches.
 fn queue_of_many_launches(problem: &Problem, options: &Options) -> Result<Incumbent<Schedule>, Error> {
     let started = Instant::now();
     let instance = Instance::under(problem, Objective::Batch, LaunchRule::Many)?;
     let mut best = Incumbent::new(bounds::best(&instance));
-    let first = Options {
-        launches: LaunchRule::One,
-        observer: options.observer.of_plans(),
-        ..options.share_since(started, ONE_LAUNCH_SHARE)
+    let limit = options.share_since(started, LISTED_SHARE).limit;
+    let (listed, failure) = match baseline::best_within(problem, Objective::Batch, limit) {
+        Ok((listed, name)) => {
+            options.observer.of(name).plan(listed.value());
+            best.take(listed.value(), listed, name);
+            (best.value(), None)
+        }
+        Err(error) => (Micros::INFINITY, Some(error)),
     };
-    let failure = queue_of_one_launch(problem, &first, true).map(|one| best.take_over(one)).err();
     if best.is_closed() {
         return Ok(best);
     }
@@ -94,7 +99,7 @@ fn queue_of_many_launches(problem: &Problem, options: &Options) -> Result<Incumb
             bounds::integer(&instance, known, horizon, &limits)
         };
         let proof = left.map(|seconds| scope.spawn(move || prove(seconds)));
-        let found = many_launches(problem, &instance, options, started, &mut best);
+        let found = many_launches(problem, &instance, options, started, listed, &mut best);
         let proven = proof.map(|proof| proof.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         (proven, found)
     });
@@ -106,16 +111,17 @@ fn queue_of_many_launches(problem: &Problem, options: &Options) -> Result<Incumb
     }
 }
 
-/// Plans micro-batches on all devices, and on equal sets of devices that share the inputs: both by patterns alone, then
-/// the better one by a search.
+/// Plans micro-batches on all devices, and on equal sets of devices that share the inputs, both by patterns alone. Then
+/// searches for a plan with one launch of each task on a device, unless it would be far worse, and for one with more launches
+/// from the best of these. `listed` is the value of the best list schedule.
 fn many_launches(
     problem: &Problem,
     instance: &Instance,
     options: &Options,
     started: Instant,
+    listed: Micros,
     best: &mut Incumbent<Schedule>,
 ) -> Result<(), Error> {
-    let first = best.value();
     let plans: Vec<Vec<Batch>> = best.solution().map(launches).into_iter().collect();
     let quick = Options { observer: Observer::default(), ..quick(options, started) };
     let placements: Vec<Vec<usize>> = stages(problem, instance, &quick).into_iter().collect();
@@ -133,8 +139,15 @@ fn many_launches(
         best.take(value, divided, "replicated");
         (copies, value)
     });
-    if matches!(options.limit, Some(Limit::Seconds(_))) && best.value() == first && first.is_finite() {
-        more_of_one_launch(problem, &options.share_since(started, MORE_SHARE), best);
+    let share = if best.value() < listed * FAR_BETTER { ONE_LAUNCH_SHARE.0 } else { ONE_LAUNCH_SHARE.1 };
+    let first = Options {
+        launches: LaunchRule::One,
+        observer: options.observer.of_plans(),
+        ..options.share_since(started, share)
+    };
+    // There may be no plan with one launch.
+    if let Ok(one) = queue_of_one_launch(problem, &first, true) {
+        best.take_over(one);
     }
     let plans: Vec<Vec<Batch>> = best.solution().map(launches).into_iter().collect();
     let known = Known { plans: &plans, placements: &placements };
@@ -165,19 +178,6 @@ fn many_launches(
         }
     }
     failure.map_or(Ok(()), Err)
-}
-
-/// Searches on from a plan with one launch of each task on a device.
-fn more_of_one_launch(problem: &Problem, options: &Options, best: &mut Incumbent<Schedule>) {
-    let (Some(start), Ok(instance)) = (best.solution().cloned(), Instance::new(problem, Objective::Batch)) else {
-        return;
-    };
-    let options = Options { launches: LaunchRule::One, observer: options.observer.of_plans(), ..options.clone() };
-    // Bounds for one launch are none for several.
-    let mut one = Incumbent::new(Bound::none());
-    one.take(start.value(), start, best.by());
-    search_queue(problem, &instance, &options, &mut one);
-    best.take_over(one);
 }
 
 /// Returns the options of a comparison of initial patterns.
@@ -296,10 +296,16 @@ pub(crate) fn priced(problem: &Problem, objective: Objective, options: &Options)
         return baseline::priced(problem, objective, options);
     }
     let instance = Instance::under(problem, objective, LaunchRule::Many)?;
-    // A longer queue than one launch on each device takes has the weights of the longest such queue.
-    let largest = (0..instance.devices()).filter_map(|device| instance.batch_sizes(device).last());
-    let inputs = largest.sum::<u32>().min(problem.inputs);
-    let one = baseline::priced(&Problem { inputs, ..problem.clone() }, objective, options)?.schedule;
+    // A queue that is too long for one launch on each device, or whose weights fit once only, has the weights of a shorter one.
+    let largest: Vec<u32> =
+        (0..instance.devices()).filter_map(|device| instance.batch_sizes(device).last().copied()).collect();
+    let shorter = [largest.iter().sum(), largest.iter().copied().max().unwrap_or(1)];
+    let found = shorter.map(|inputs| {
+        let shorter = Problem { inputs: u32::min(inputs, problem.inputs), ..problem.clone() };
+        baseline::priced(&shorter, objective, options)
+    });
+    let [longer, shorter] = found;
+    let one = longer.or(shorter)?.schedule;
     let plans = [launches(&one)];
     let known = Known { plans: &plans, ..Known::default() };
     let schedule = in_microbatches(problem, known, options, microbatch::through)?;

@@ -19,6 +19,9 @@ const SLACK: f64 = 1e-9;
 /// Number of problems, and of all of them if `DIVI_ALL` is set.
 const SOME: usize = 60;
 const ALL: usize = 2000;
+/// Of all problems, one in so many is solved with a time limit, too.
+const TREE_EVERY: usize = 8;
+const TREE_SECONDS: f64 = 0.4;
 
 fn schedule_fits(problem: &Problem, batches: &[Batch]) -> bool {
     if problem.memory_model == MemoryModel::Liveness {
@@ -81,6 +84,13 @@ fn plans_and_bounds_agree_with_enumeration() {
         for bound in bounds::all(&instance) {
             let is_valid = bound.value <= best * (1.0 + SLACK) || problem.memory_model == MemoryModel::Liveness;
             assert!(is_valid, "{} is {}, above the optimum {best}:\n{}", bound.by, bound.value, problem.write());
+        }
+        // A time limit adds the bound of a search tree.
+        if count == ALL && examined % TREE_EVERY == 0 && problem.memory_model != MemoryModel::Liveness {
+            let options = Options { limit: Some(Limit::Seconds(TREE_SECONDS)), ..options };
+            let plan = solve(&problem, Objective::Batch, "auto", &options);
+            let bound = plan.map_or(Micros::ZERO, |plan| plan.bound);
+            assert!(bound <= best * (1.0 + SLACK), "{bound} is above the optimum {best}:\n{}", problem.write());
         }
         match found {
             Ok(plan) => {

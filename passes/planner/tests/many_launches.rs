@@ -3,7 +3,7 @@
 #[path = "small/refusal.rs"]
 mod refusal;
 
-use divi_planner::plan::{Batch, Bound, LaunchRule, Limit, Objective, Schedule, Transfer};
+use divi_planner::plan::{Batch, Bound, LaunchRule, Limit, Objective, Proof, Schedule, Transfer};
 use divi_planner::random::Random;
 use divi_planner::units::Micros;
 use divi_planner::{Options, Plan, Problem, Terms, solve, verify, verify_under};
@@ -193,14 +193,28 @@ fn groups_are_planned() {
     let problem = chain(16, 4, 16);
     let options = Options { launches: LaunchRule::Many, limit: Some(Limit::Iterations(500)), ..Options::default() };
     let plan = solve(&problem, Objective::Batch, "auto", &options).expect("a plan");
-    assert!(plan.value <= Micros(66_300.0) && plan.bound >= Micros(55_000.0), "{} {}", plan.value, plan.bound);
-    assert_eq!(plan.bound_by, "fill-and-drain");
+    assert!(plan.value <= Micros(66_300.0) && plan.bound >= Micros(56_400.0), "{} {}", plan.value, plan.bound);
+    assert_eq!((plan.bound_by.as_str(), plan.proof), ("linear-relaxation", Proof::SafeDual));
     assert_eq!(solve(&problem, Objective::Batch, "auto", &options), Ok(plan.clone()), "not reproducible");
     let one = Options { launches: LaunchRule::One, ..options.clone() };
     assert!(solve(&problem, Objective::Batch, "auto", &one).expect("a plan").value > Micros(200_000.0));
     // Algorithms with one launch are judged by the bound for any number.
     let listed = solve(&problem, Objective::Batch, "met", &options).expect("a plan");
     assert_eq!((listed.bound, listed.launches), (plan.bound, LaunchRule::Many));
+    // These plan several launches, too.
+    for name in ["priced", "replicated"] {
+        let found = solve(&problem, Objective::Batch, name, &options).expect("a plan");
+        assert!(found.value < Micros(100_000.0), "{name}: {}", found.value);
+    }
+}
+
+/// A queue that no algorithm with one launch takes.
+#[test]
+fn long_queues_are_planned_with_a_price_on_memory() {
+    let problem = chain(8, 4, 640);
+    let options = Options { launches: LaunchRule::Many, ..Options::default() };
+    let plan = solve(&problem, Objective::Batch, "priced", &options).expect("a plan");
+    assert!(plan.gap < 0.5, "{} {}", plan.value, plan.bound);
 }
 
 /// A queue of hundreds of inputs takes as long to plan as its pattern.

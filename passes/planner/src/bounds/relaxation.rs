@@ -15,6 +15,9 @@
 //! 6. A device holds the weights of the tasks that it runs, and under the static memory model operands and results of the
 //!    inputs that it runs. With n(t, c) holders, y is at most n, and the weights of all holders fit.
 //!
+//!    So many devices have the task's launch as their first one, at most, or as their last one. A device is idle before its
+//!    first launch: that task's ancestors run on other devices. Likewise behind its last launch. A device without a launch is
+//!    idle for C.
 //! 7. The launches of a task have integer numbers, and their sizes sum to L: y is a convex combination of all such sets, where
 //!    there are few enough of them.
 //! 8. For launches j on one device, all of them not before a, let m(j) be the middle of j and q the sum of their times p(j).
@@ -46,6 +49,8 @@ use crate::model::units::{Bytes, Micros};
 const MOST_COLUMNS: usize = 30_000;
 /// Maximum number of launches, of different sizes and classes, for programs with their middles.
 const MOST_MIDDLES: usize = 400;
+/// Maximum number of devices of a class whose idle times are computed.
+const MOST_IDLE: usize = 64;
 /// Maximum number of tasks for a search tree.
 const MOST_TREE_TASKS: usize = 24;
 /// Maximum number of sets of launches of a task.
@@ -126,6 +131,8 @@ struct Model<'a> {
     /// By task and class; infinite where the task cannot run.
     head: Vec<f64>,
     tail: Vec<f64>,
+    /// By task and class: least time before the task if it is the first one on its device, and behind it if it is the last.
+    idle: [Vec<f64>; 2],
     /// True if programs have the middles of launches.
     has_middles: bool,
 }
@@ -179,8 +186,25 @@ impl<'a> Model<'a> {
             (0..instance.tasks()).flat_map(|task| classes.iter().map(move |class| on(task, class))).collect()
         };
         let (head, tail) = (least(&Ways::heads(instance, None)), least(&Ways::tails(instance, None)));
+        let idle = [Ways::heads_of_first, Ways::tails_of_last].map(|ways| {
+            let mut idle = vec![f64::INFINITY; head.len()];
+            for (class, devices) in classes.iter().enumerate() {
+                let looked_at = if devices.len() <= MOST_IDLE { devices.as_slice() } else { &[] };
+                for &device in looked_at {
+                    let ways = ways(instance, device);
+                    for task in 0..instance.tasks() {
+                        let cell = &mut idle[task * classes.len() + class];
+                        *cell = cell.min(ways.on(task, device) / unit);
+                    }
+                }
+                if looked_at.is_empty() {
+                    (0..instance.tasks()).for_each(|task| idle[task * classes.len() + class] = 0.0);
+                }
+            }
+            idle
+        });
         let sizes: usize = classes.iter().map(|class| instance.batch_sizes(class[0]).len()).sum();
-        Self { instance, unit, classes, head, tail, has_middles: instance.tasks() * sizes <= MOST_MIDDLES }
+        Self { instance, unit, classes, head, tail, idle, has_middles: instance.tasks() * sizes <= MOST_MIDDLES }
     }
 
     fn cell(&self, task: usize, class: usize) -> usize {
@@ -456,8 +480,20 @@ impl<'a> Model<'a> {
         let room = if is_static { capacity } else { largest_sum(weights, capacity) };
         let scale = all.max(Bytes(1.0));
         let mut held = Vec::new();
+        // Devices without a launch are idle for the whole makespan.
+        let unused = program.column(0.0, count, 0.0);
+        let mut load = vec![(columns.makespan, count), (unused, -1.0)];
+        let mut ends = [vec![(unused, 1.0)], vec![(unused, 1.0)]];
         for task in here {
             let own = || columns.parts[task].iter().filter(|part| part.class == class);
+            load.extend(own().map(|part| (part.column, -self.work(part))));
+            let outer = [0, 1].map(|end: usize| {
+                let idle = self.idle[end][self.cell(task, class)];
+                let column = program.column(0.0, if idle.is_finite() { count } else { 0.0 }, 0.0);
+                ends[end].push((column, 1.0));
+                load.push((column, if idle.is_finite() { -idle } else { 0.0 }));
+                column
+            });
             held.extend(own().map(|part| (part.column, values(task) / scale)));
             let weight = instance.weight_bytes(task);
             if weight == Bytes::ZERO {
@@ -466,6 +502,7 @@ impl<'a> Model<'a> {
             let holders = program.column(0.0, count, 0.0);
             held.push((holders, weight / scale));
             program.at_least(0.0, own().map(|part| (part.column, -1.0)).chain([(holders, 1.0)]));
+            outer.into_iter().for_each(|column| program.at_least(0.0, [(holders, 1.0), (column, -1.0)]));
             // One device runs the task between its head and its tail.
             let left =
                 horizon * (1.0 + ROUNDING) - self.head[self.cell(task, class)] - self.tail[self.cell(task, class)];
@@ -473,6 +510,8 @@ impl<'a> Model<'a> {
             program.at_least(0.0, work.chain([(holders, left)]));
         }
         program.at_most(room / scale * count, held);
+        ends.into_iter().for_each(|end| program.exactly(count, end));
+        program.at_least(0.0, load);
     }
 
     /// Returns the most violated window of each class.

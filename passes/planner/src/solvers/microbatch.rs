@@ -40,14 +40,17 @@ const MOST_JOBS: usize = 8_000;
 const MOST_COMPARED_JOBS: usize = 40_000;
 /// Number of patterns that are searched from.
 const BEST_PATTERNS: usize = 2;
-/// Share of the time for initial patterns, and share of that for those that are listed; recipes are searched in the rest.
-const START_SHARE: f64 = 0.4;
-const LISTED_SHARE: f64 = 0.4;
+/// Share of the time for initial patterns, also if there are too many launches to search them one by one, and share of that
+/// for those that are listed; recipes are searched in the rest.
+const START_SHARE: (f64, f64) = (0.35, 0.7);
+const LISTED_SHARE: f64 = 0.25;
 /// Default product of recipes and micro-batches, and maximum number of recipes.
 const RECIPE_EFFORT: u64 = 40_000_000;
 const MOST_RECIPES: u64 = 2_000;
 /// Share of the time for patterns.
 const PATTERN_SHARE: f64 = 0.4;
+/// Number of launches above which patterns are searched longer.
+const MOST_SEARCHED: u64 = 2_000;
 /// Number of rounds of the searches over the order of launches, and over launches.
 const ROUNDS: u32 = 2;
 
@@ -127,7 +130,10 @@ pub(crate) fn solve(instance: &Instance, known: Known<'_>, bound: Micros, option
     let started = Instant::now();
     let mut best = best_known(instance, known, bound, options);
     let Some(model) = Model::new(instance) else { return best.flow };
-    let chosen = starts(&model, known, started, &options.share_since(started, START_SHARE));
+    let smallest = u64::from(model.sizes[0]);
+    let is_large = instance.tasks() as u64 * u64::from(model.inputs) / smallest > MOST_SEARCHED;
+    let share = if is_large { START_SHARE.1 } else { START_SHARE.0 };
+    let chosen = starts(&model, known, started, &options.share_since(started, share));
     chosen.iter().for_each(|start| best.take(complete(&model, &start.pattern)));
     let chosen: Vec<Pattern> = chosen.into_iter().map(|start| start.pattern).collect();
     for (done, pattern) in chosen.iter().enumerate() {

@@ -122,6 +122,8 @@ pub(super) struct Simulator<'a> {
     ready: Vec<BinaryHeap<Reverse<(Total, u32)>>>,
 }
 
+/// Difference between the first and the last micro-batch, as a share of the network, that breaks ties.
+const TIE: f64 = 1e-6;
 /// Device of a micro-batch that is not placed.
 const NOWHERE: u16 = u16::MAX;
 
@@ -368,7 +370,8 @@ impl<'a> Simulator<'a> {
             self.priority[job] = match (before, pattern.rule) {
                 (Some(before), _) if self.device[before] == device => self.priority[before],
                 (_, Rule::Due(behind)) => {
-                    let share = f64::from(behind) / 1000.0 * f64::from(from) / f64::from(self.inputs);
+                    // Of equal ones, the first input.
+                    let share = (f64::from(behind) / 1000.0 + TIE) * f64::from(from) / f64::from(self.inputs);
                     self.model.length.0 * share - self.model.tails[task].0
                 }
                 _ => arrival.0,
@@ -383,7 +386,12 @@ impl<'a> Simulator<'a> {
             }
             _ => {}
         }
-        let continues = before.is_some_and(|before| self.running == Some(before) && self.device[before] == device);
+        let continues = before.is_some()
+            && self.running.is_some_and(|running| {
+                let other = self.task_of[running] as usize;
+                let is_same = self.chunk[other] == self.chunk[task] && running - self.first[other] == index;
+                is_same && self.device[running] == device
+            });
         if continues && self.following.is_none() && arrival <= self.free[on] {
             self.following = Some(job);
         } else {
