@@ -99,12 +99,12 @@ impl Gpu for StubGpu {
 
     fn record(&self, event: Event, stream: Stream) -> CudaResult<()> {
         let mut state = self.state.lock();
-        match &mut state.captured {
-            Some(captured) if captured.streams.contains(&stream) => {
+        match state.capture_of(stream) {
+            Some(captured) => {
                 captured.recorded.insert(event.0, stream);
                 Ok(())
             }
-            _ => state.put(stream, Queued::Operation(Operation::Record { event })),
+            None => state.put(stream, Queued::Operation(Operation::Record { event })),
         }
     }
 
@@ -114,9 +114,8 @@ impl Gpu for StubGpu {
 
     fn wait(&self, stream: Stream, event: Event) -> CudaResult<()> {
         let mut state = self.state.lock();
-        if let Some(captured) = &mut state.captured
-            && let Some(&of) = captured.recorded.get(&event.0)
-        {
+        if let Some(captured) = state.captures.iter_mut().find(|captured| captured.recorded.contains_key(&event.0)) {
+            let of = captured.recorded[&event.0];
             if !captured.streams.contains(&stream) {
                 captured.streams.push(stream);
             }
@@ -200,13 +199,14 @@ impl Gpu for StubGpu {
 
     fn begin_capture(&self, stream: Stream) -> CudaResult<()> {
         let captured = Captured { streams: vec![stream], joined: vec![], recorded: HashMap::new(), operations: vec![] };
-        self.state.lock().captured = Some(captured);
+        self.state.lock().captures.push(captured);
         Ok(())
     }
 
     fn end_capture(&self, stream: Stream) -> CudaResult<Graph> {
         let mut state = self.state.lock();
-        let captured = state.captured.take().expect("a capture has begun");
+        let index = state.captures.iter().position(|captured| captured.streams.contains(&stream));
+        let captured = index.map(|index| state.captures.remove(index)).expect("a capture has begun");
         if state.refuses_captures {
             return Err(CudaError::Other("operation not permitted when stream is capturing".to_owned()));
         }

@@ -34,8 +34,8 @@ pub(crate) struct State {
     pub(super) events: Vec<Known>,
     /// Pending work of each stream.
     pub(super) streams: Vec<VecDeque<Queued>>,
-    /// Current capture.
-    pub(super) captured: Option<Captured>,
+    /// Current captures; GPUs capture at the same time.
+    pub(super) captures: Vec<Captured>,
     pub(super) graphs: Vec<Option<Vec<Operation>>>,
 }
 
@@ -92,7 +92,7 @@ impl State {
             names: vec![],
             events: vec![],
             streams: vec![VecDeque::new()],
-            captured: None,
+            captures: Vec::new(),
             graphs: vec![],
         }
     }
@@ -117,14 +117,19 @@ impl State {
         unsafe { dealloc(ptr::with_exposed_provenance_mut(address), layout) };
     }
 
+    /// Returns the capture that a stream is part of.
+    pub(super) fn capture_of(&mut self, stream: Stream) -> Option<&mut Captured> {
+        self.captures.iter_mut().find(|captured| captured.streams.contains(&stream))
+    }
+
     /// Enqueues an operation, or adds it to the capture of its stream.
     pub(super) fn do_or_keep(&mut self, stream: Stream, operation: Operation) -> CudaResult<()> {
-        match &mut self.captured {
-            Some(captured) if captured.streams.contains(&stream) => {
+        match self.capture_of(stream) {
+            Some(captured) => {
                 captured.operations.push(operation);
                 Ok(())
             }
-            _ => self.put(stream, Queued::Operation(operation)),
+            None => self.put(stream, Queued::Operation(operation)),
         }
     }
 
