@@ -28,6 +28,9 @@ pub struct Options {
     pub inputs: Option<u32>,
     /// Number of launches of a task on each device, for a queue.
     pub launches: LaunchRule,
+    /// True if micro-batches stay whole: neighboring tasks on a device have launches for the same inputs, unless a plan with one
+    /// launch is better. Cutting values and joining them again takes time that problems do not count.
+    pub keeps_groups: bool,
     /// Contention of transfers on one bus, instead of the problem's.
     pub contention: Option<Contention>,
     /// Maximum number of stages of a pipeline, instead of the problem's.
@@ -60,6 +63,7 @@ impl Default for Options {
             limit: None,
             inputs: None,
             launches: LaunchRule::Many,
+            keeps_groups: false,
             contention: None,
             stages: None,
             pipeline_cost: None,

@@ -129,7 +129,8 @@ fn best_known<'a>(instance: &Instance, known: Known<'_>, bound: Micros, options:
 pub(crate) fn solve(instance: &Instance, known: Known<'_>, bound: Micros, options: &Options) -> Option<Flow> {
     let started = Instant::now();
     let mut best = best_known(instance, known, bound, options);
-    let Some(model) = Model::new(instance) else { return best.flow };
+    let Some(mut model) = Model::new(instance) else { return best.flow };
+    model.keeps_groups = options.keeps_groups;
     let smallest = u64::from(model.sizes[0]);
     let is_large = instance.tasks() as u64 * u64::from(model.inputs) / smallest > MOST_SEARCHED;
     let share = if is_large { START_SHARE.1 } else { START_SHARE.0 };
@@ -155,7 +156,8 @@ pub(crate) fn solve(instance: &Instance, known: Known<'_>, bound: Micros, option
         let Some(start) = best.flow.clone().filter(|_| !best.is_optimal()) else { break };
         let options = options.share_since(started, share);
         best.take(reorder::improve(instance, &start, &options));
-        let Some(start) = best.flow.clone().filter(|_| !best.is_optimal()) else { break };
+        let is_done = options.keeps_groups || best.is_optimal();
+        let Some(start) = best.flow.clone().filter(|_| !is_done) else { break };
         let allowance = Allowance::new(&options, LAUNCH_TRIALS).share(1.0 / f64::from(ROUNDS));
         best.take(launches::improve(instance, &start, &allowance));
     }

@@ -28,6 +28,8 @@ pub(super) struct Model<'a> {
     pub(super) is_tight: bool,
     /// By co-location group: true if its tasks can only take the whole queue at once, as inputs and outputs of a model do.
     pub(super) is_undivided: Vec<bool>,
+    /// True if all tasks have micro-batches of one size.
+    pub(super) keeps_groups: bool,
 }
 
 /// Ratio of the time of a whole micro-batch to that of its parts above which it is divided into parts for a task: taking
@@ -100,6 +102,7 @@ impl<'a> Model<'a> {
             position,
             is_tight: instance.memory_binds(),
             is_undivided,
+            keeps_groups: false,
         })
     }
 

@@ -136,7 +136,7 @@ impl<'a> Chain<'a> {
             }
             8 => {
                 let size = self.model.sizes[self.random.below(self.model.sizes.len())];
-                let all = self.random.chance(0.3);
+                let all = self.model.keeps_groups || self.random.chance(0.3);
                 let changed: &[usize] = if all { &self.order } else { &run };
                 let divided = changed.iter().filter(|group| !self.model.is_undivided[**group]);
                 divided.for_each(|group| pattern.size[*group] = size);
