@@ -105,8 +105,17 @@ impl Program {
         let memory = footprint::memory_plan(&bundle, in_flight);
         let steps = plan_steps(&bundle, &lanes, &loaded, &memory);
         let transports = lanes.links.iter().map(|&link| transport(&loaded, link, &options.transport)).collect();
-        let _constants = constants;
-        Ok(Self { bundle, steps, lanes, in_flight, memory, _constants, devices: loaded, transports, workers })
+        Ok(Self {
+            bundle,
+            steps,
+            lanes,
+            in_flight,
+            memory,
+            _constants: constants,
+            devices: loaded,
+            transports,
+            workers,
+        })
     }
 
     /// Allocates memory for the values of a device. Host memory is pinned if a link connects it to a device with its own

@@ -73,7 +73,7 @@ fn groups_overlap() {
     let text = plan.write();
     assert!(text.contains("\"format\": \"divi-plan/3\""));
     assert_eq!(Plan::read(&text), Ok(plan.clone()));
-    // Bounds depend on the rule, which is that of the plan unless one is asked for.
+    // Bounds depend on the rule. The default is the rule of the plan.
     assert_eq!(verify(&problem, &plan), Ok(makespan));
     refuses_under(
         &problem,

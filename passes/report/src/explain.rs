@@ -317,19 +317,17 @@ impl Choice {
             }
         };
         write!(out, "@{}: {times}", self.device)?;
-        if let ([first, .., last], Objective::Batch) = (self.launches.as_slice(), objective) {
-            let inputs: usize = self.launches.iter().map(|launch| launch.inputs).sum();
-            let launches = self.launches.len();
-            let (start, end) = (first.start, last.end);
-            write!(out, "; it runs here for {inputs} inputs in {launches} launches from {start:.1} to {end:.1} µs")?;
-        }
-        for launch in self.launches.iter().filter(|_| self.launches.len() == 1) {
-            match (objective, launch.inputs) {
-                (Objective::Pipeline, _) => write!(out, "; it runs here")?,
-                (_, 1) => write!(out, "; it runs here from {:.1} to {:.1} µs", launch.start, launch.end)?,
-                (_, inputs) => {
-                    write!(out, "; it runs here for {inputs} inputs from {:.1} to {:.1} µs", launch.start, launch.end)?;
-                }
+        match (objective, self.launches.as_slice()) {
+            (_, []) => {}
+            (Objective::Pipeline, _) => write!(out, "; it runs here")?,
+            (_, [Launch { start, end, inputs: 1 }]) => write!(out, "; it runs here from {start:.1} to {end:.1} µs")?,
+            (_, [Launch { start, end, inputs }]) => {
+                write!(out, "; it runs here for {inputs} inputs from {start:.1} to {end:.1} µs")?;
+            }
+            (_, [Launch { start, .. }, .., Launch { end, .. }]) => {
+                let inputs: usize = self.launches.iter().map(|launch| launch.inputs).sum();
+                let launches = self.launches.len();
+                write!(out, "; it runs here for {inputs} inputs in {launches} launches from {start:.1} to {end:.1} µs")?;
             }
         }
         writeln!(out)?;

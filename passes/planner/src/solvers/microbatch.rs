@@ -82,7 +82,7 @@ impl Best<'_> {
     }
 }
 
-/// What other solvers have found.
+/// Results of other solvers.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Known<'a> {
     /// Launches of plans.
