@@ -7,7 +7,8 @@
 //! Groups of inputs do not depend on each other, so by dependences alone the values of all groups would be live at once. A
 //! device whose memory does not suffice for that runs in the order of the plan where bytes are reused: values share bytes if
 //! their live ranges in the list of steps are disjoint, and a step that writes reused bytes also waits for the steps that
-//! read or wrote them ([`MemoryPlan::after`]). So a group waits until an earlier one has made room (back-pressure).
+//! read or wrote them ([`MemoryPlan::after`]). So a group waits until an earlier one has made room (back-pressure). Within the
+//! memory of the device, bytes are reused that need no wait, and otherwise those that were released first.
 
 use crate::bundle::{ALIGNMENT, Bundle};
 use std::{cmp::Reverse, collections::BTreeMap};
@@ -53,9 +54,11 @@ impl MemoryPlan {
             let values: Vec<usize> = (0..bundle.values.len()).filter(is_here).filter(has_bytes).collect();
             let by_dependences = |a: usize, b: usize| live_ranges[a].ends_before(&live_ranges[b], &closure);
             plan.place(bundle, device, &values, by_dependences);
-            if available[device].is_some_and(|available| plan.bytes[device] > available) {
-                let by_order = |a: usize, b: usize| live_ranges[a].precedes(&live_ranges[b]);
-                plan.place(bundle, device, &values, by_order);
+            if let Some(available) = available[device].filter(|available| plan.bytes[device] > *available) {
+                if !plan.place_within(available, bundle, device, &values, &live_ranges, by_dependences) {
+                    let by_order = |a: usize, b: usize| live_ranges[a].precedes(&live_ranges[b]);
+                    plan.place(bundle, device, &values, by_order);
+                }
                 plan.wait_for_bytes(bundle, &values, &live_ranges, dependencies);
             }
         }
@@ -86,6 +89,63 @@ impl MemoryPlan {
             self.offsets[value] = offset;
             self.bytes[device] = self.bytes[device].max(offset + size(value));
         }
+    }
+
+    /// Assigns offsets below `available` to a device's values in the order of the steps that write them; false if they do not
+    /// fit. Of the free bytes, those that need no wait are preferred, then those that were released first. `ends_before(a, b)`
+    /// is true if the live range of `a` is known to end before that of `b` begins.
+    fn place_within(
+        &mut self,
+        available: u64,
+        bundle: &Bundle,
+        device: usize,
+        values: &[usize],
+        live_ranges: &[LiveRange],
+        ends_before: impl Fn(usize, usize) -> bool,
+    ) -> bool {
+        let mut order: Vec<usize> = values.iter().copied().filter(|&value| size(bundle, value) > 0).collect();
+        order.sort_by_key(|&value| (live_ranges[value].written, value));
+        // By begin: end, and the last value there.
+        let mut free: BTreeMap<u64, (u64, Option<usize>)> = [(0, (available, None))].into();
+        let mut live: Vec<usize> = Vec::new();
+        self.bytes[device] = 0;
+        for value in order {
+            live.retain(|&other| {
+                let is_over = live_ranges[other].precedes(&live_ranges[value]);
+                if is_over {
+                    let begin = self.offsets[other];
+                    free.insert(begin, (begin + size(bundle, other), Some(other)));
+                }
+                !is_over
+            });
+            let wait = |last: Option<usize>| match last {
+                Some(last) if !ends_before(last, value) => live_ranges[last].last_step().map_or(0, |step| step + 1),
+                _ => 0,
+            };
+            // Adjacent free ranges from each begin on: the longest wait, and whether some bytes are new.
+            let from = |begin: u64| {
+                let (mut end, mut longest, mut is_new) = (begin, 0, false);
+                for (&next, &(next_end, last)) in free.range(begin..) {
+                    if next != end || end - begin >= size(bundle, value) {
+                        break;
+                    }
+                    (end, longest, is_new) = (next_end, longest.max(wait(last)), is_new || last.is_none());
+                }
+                (end - begin >= size(bundle, value)).then_some((longest, is_new, begin))
+            };
+            let Some((.., begin)) = free.keys().filter_map(|&begin| from(begin)).min() else { return false };
+            let end = begin + size(bundle, value);
+            let taken: Vec<u64> = free.range(begin..end).map(|(&begin, _)| begin).collect();
+            for part in taken {
+                if let Some((part_end, last)) = free.remove(&part).filter(|(part_end, _)| *part_end > end) {
+                    free.insert(end, (part_end, last));
+                }
+            }
+            self.offsets[value] = begin;
+            self.bytes[device] = self.bytes[device].max(end);
+            live.push(value);
+        }
+        true
     }
 
     /// Makes each step that writes reused bytes of a device wait for the steps that read or wrote them before.
@@ -147,11 +207,15 @@ impl LiveRange {
         }
     }
 
+    /// Returns the last step that reads or writes it.
+    fn last_step(&self) -> Option<usize> {
+        self.used.last().copied().max(self.written)
+    }
+
     /// Returns true if all steps that read or write it are listed before the step that writes the other value.
     fn precedes(&self, other: &Self) -> bool {
-        let last = self.used.last().copied().max(self.written);
         match other.written {
-            Some(written) if !self.is_live_out => last.is_none_or(|last| last < written),
+            Some(written) if !self.is_live_out => self.last_step().is_none_or(|last| last < written),
             _ => false,
         }
     }
@@ -273,6 +337,10 @@ mod tests {
             let bundle = random_bundle(&mut numbers);
             let dependencies = bundle.dependencies();
             let plans = [None, Some(0)].map(|available| MemoryPlan::new(&bundle, &dependencies, &[available]));
+            let between = u64::midpoint(plans[0].bytes[0], plans[1].bytes[0]);
+            let plans = plans.into_iter().chain([MemoryPlan::new(&bundle, &dependencies, &[Some(between)])]);
+            let plans: Vec<MemoryPlan> = plans.collect();
+            assert!(plans[2].bytes[0] <= plans[0].bytes[0]);
             for plan in &plans {
                 let waits = dependencies.iter().zip(&plan.after).map(|(own, after)| [&own[..], after].concat());
                 let waits: Vec<Vec<usize>> = waits.collect();
@@ -303,9 +371,13 @@ mod tests {
         let dependencies = bundle.dependencies();
         let of_dependences = MemoryPlan::new(&bundle, &dependencies, &[Some(4096)]);
         assert_eq!(of_dependences.bytes, [5 * (640 + 64) + 64]);
-        let of_order = MemoryPlan::new(&bundle, &dependencies, &[Some(4095 - 640)]);
+        // Memory for one group: the first step of a group overwrites the value that the second one of the group before has read.
+        let of_order = MemoryPlan::new(&bundle, &dependencies, &[Some(640 + 2 * 64)]);
         assert_eq!(of_order.bytes, [640 + 2 * 64]);
-        // The first step of a group overwrites the value that the second one of the group before has read.
         assert_eq!(of_order.after[2], [0, 1]);
+        // Memory for two groups: the third one waits for the first one, and the fourth one for the second one.
+        let of_two = MemoryPlan::new(&bundle, &dependencies, &[Some(64 + 2 * (640 + 64))]);
+        assert_eq!((of_two.bytes[0], of_two.after[2].len()), (64 + 2 * (640 + 64), 0));
+        assert_eq!((&of_two.after[4], &of_two.after[6]), (&vec![0, 1], &vec![2, 3]));
     }
 }

@@ -19,6 +19,7 @@ use crate::model::units::Micros;
 use crate::solvers::Solution;
 use crate::solvers::baseline;
 use crate::solvers::exact::Timetable;
+use crate::solvers::expected;
 use crate::solvers::incumbent::Incumbent;
 use crate::solvers::microbatch::{self, Flow, Known};
 use crate::solvers::milp;
@@ -129,14 +130,14 @@ fn many_launches(
     let whole = in_microbatches(problem, known, &quick, microbatch::start);
     let value = whole.as_ref().map_or(Micros::INFINITY, Schedule::value);
     if let Ok(whole) = whole {
-        best.take(value, whole, "microbatch");
+        take(instance, options, best, whole, "microbatch");
     }
     let none = Known::default();
     let solve = |part: &Problem| in_microbatches(part, none, &quick, microbatch::start);
     let divided = replicated::best_copies(problem, instance, &solve);
     let copies = divided.map(|(copies, divided)| {
         let value = divided.value();
-        best.take(value, divided, "replicated");
+        take(instance, options, best, divided, "replicated");
         (copies, value)
     });
     let share = if best.value() < listed * FAR_BETTER { ONE_LAUNCH_SHARE.0 } else { ONE_LAUNCH_SHARE.1 };
@@ -147,7 +148,8 @@ fn many_launches(
     };
     // There may be no plan with one launch.
     if let Ok(one) = queue_of_one_launch(problem, &first, true) {
-        best.take_over(one);
+        let by = one.by();
+        one.into_parts().0.into_iter().for_each(|one| take(instance, options, best, one, by));
     }
     let plans: Vec<Vec<Batch>> = best.solution().map(launches).into_iter().collect();
     let known = Known { plans: &plans, placements: &placements };
@@ -162,22 +164,32 @@ fn many_launches(
     }
     let mut failure = None;
     for (place, (name, _)) in searches.into_iter().filter(|(_, is_searched)| *is_searched).enumerate() {
-        let options = options.share_since(started, if place == 0 { share } else { 1.0 });
+        let limited = options.share_since(started, if place == 0 { share } else { 1.0 });
         let found = match copies.filter(|_| name == "replicated") {
             Some((copies, _)) => {
                 // Values of parts are not reported.
-                let options = Options { observer: Observer::default(), ..options };
-                let solve = |part: &Problem| in_microbatches(part, none, &options, microbatch::solve);
+                let limited = Options { observer: Observer::default(), ..limited };
+                let solve = |part: &Problem| in_microbatches(part, none, &limited, microbatch::solve);
                 replicated::with_copies(problem, instance, copies, &solve)
             }
-            None => in_microbatches(problem, known, &options.named(name), microbatch::solve),
+            None => in_microbatches(problem, known, &limited.named(name), microbatch::solve),
         };
         match found {
-            Ok(found) => drop(best.take(found.value(), found, name)),
+            Ok(found) => take(instance, options, best, found, name),
             Err(error) => failure = failure.or(Some(error)),
         }
     }
     failure.map_or(Ok(()), Err)
+}
+
+/// Updates the incumbent if a schedule has a smaller makespan, or a smaller expected time where plans are executed.
+fn take(instance: &Instance, options: &Options, best: &mut Incumbent<Schedule>, found: Schedule, by: &'static str) {
+    let expected = |schedule: &Schedule| expected::of_launches(instance, schedule.value(), &launches(schedule));
+    match best.solution().filter(|_| options.is_executed).map(expected) {
+        Some(current) if expected::is_better(expected(&found), current) => best.replace(found.value(), found, by),
+        Some(_) => {}
+        None => drop(best.take(found.value(), found, by)),
+    }
 }
 
 /// Returns the options of a comparison of initial patterns.

@@ -10,6 +10,7 @@ pub(crate) mod cuts;
 pub(crate) mod dominators;
 pub mod edge;
 pub mod exact;
+pub(crate) mod expected;
 pub(crate) mod incumbent;
 pub mod list;
 pub(crate) mod microbatch;

@@ -327,7 +327,10 @@ impl Choice {
             (_, [Launch { start, .. }, .., Launch { end, .. }]) => {
                 let inputs: usize = self.launches.iter().map(|launch| launch.inputs).sum();
                 let launches = self.launches.len();
-                write!(out, "; it runs here for {inputs} inputs in {launches} launches from {start:.1} to {end:.1} µs")?;
+                write!(
+                    out,
+                    "; it runs here for {inputs} inputs in {launches} launches from {start:.1} to {end:.1} µs"
+                )?;
             }
         }
         writeln!(out)?;

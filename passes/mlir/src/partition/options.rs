@@ -86,7 +86,7 @@ impl Options {
             order: parse("order", &pass.order)?,
             symmetry: parse("symmetry", &pass.symmetry)?.unwrap_or_default(),
             launches: launches.unwrap_or(divi_planner::Options::default().launches),
-            keeps_groups: true,
+            is_executed: true,
             ..divi_planner::Options::default()
         };
         if let Some(share) = pass.resident.filter(|&share| share > 1.0) {

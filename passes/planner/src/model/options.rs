@@ -28,9 +28,10 @@ pub struct Options {
     pub inputs: Option<u32>,
     /// Number of launches of a task on each device, for a queue.
     pub launches: LaunchRule,
-    /// True if micro-batches stay whole: neighboring tasks on a device have launches for the same inputs, unless a plan with one
-    /// launch is better. Cutting values and joining them again takes time that problems do not count.
-    pub keeps_groups: bool,
+    /// True if plans of a queue are to be executed: they are compared by their expected time, which includes waits between
+    /// devices (`solvers/expected.rs`), and micro-batches stay whole from task to task, since cutting values and joining
+    /// them again takes time that problems do not count.
+    pub is_executed: bool,
     /// Contention of transfers on one bus, instead of the problem's.
     pub contention: Option<Contention>,
     /// Maximum number of stages of a pipeline, instead of the problem's.
@@ -63,7 +64,7 @@ impl Default for Options {
             limit: None,
             inputs: None,
             launches: LaunchRule::Many,
-            keeps_groups: false,
+            is_executed: false,
             contention: None,
             stages: None,
             pipeline_cost: None,

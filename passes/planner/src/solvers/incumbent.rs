@@ -25,9 +25,14 @@ impl<T> Incumbent<T> {
     pub(crate) fn take(&mut self, value: Micros, solution: T, by: &'static str) -> bool {
         let is_better = value < self.value;
         if is_better {
-            (self.solution, self.value, self.by) = (Some(solution), value, by);
+            self.replace(value, solution, by);
         }
         is_better
+    }
+
+    /// Updates the solution, whatever its value.
+    pub(crate) fn replace(&mut self, value: Micros, solution: T, by: &'static str) {
+        (self.solution, self.value, self.by) = (Some(solution), value, by);
     }
 
     /// Updates the solution from another incumbent if that is better; the bound is unchanged.

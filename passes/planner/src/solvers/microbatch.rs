@@ -22,6 +22,7 @@ use crate::model::options::Options;
 use crate::model::plan::{Batch, Limit, closes};
 use crate::model::units::Micros;
 use crate::solvers::chains::Allowance;
+use crate::solvers::expected;
 use crate::solvers::timing;
 
 use model::Model;
@@ -63,22 +64,31 @@ pub(crate) struct Flow {
 
 /// Best schedule of a search, which stops as soon as the schedule is optimal.
 struct Best<'a> {
+    instance: &'a Instance,
     flow: Option<Flow>,
+    /// Makespan, or expected time of a plan that is executed.
+    cost: Micros,
     bound: Micros,
-    observer: &'a Observer,
+    options: &'a Options,
 }
 
 impl Best<'_> {
     fn take(&mut self, found: Option<Flow>) {
-        let is_better = |found: &Flow| self.flow.as_ref().is_none_or(|best| found.value < best.value);
-        if let Some(found) = found.filter(is_better) {
-            self.observer.plan(found.value);
-            self.flow = Some(found);
+        let Some(found) = found else { return };
+        let (cost, is_better) = if self.options.is_executed {
+            let cost = expected::of_launches(self.instance, found.value, &found.launches);
+            (cost, expected::is_better(cost, self.cost))
+        } else {
+            (found.value, found.value < self.cost)
+        };
+        if is_better {
+            self.options.observer.plan(found.value);
+            (self.flow, self.cost) = (Some(found), cost);
         }
     }
 
     fn is_optimal(&self) -> bool {
-        self.flow.as_ref().is_some_and(|best| closes(self.bound, best.value))
+        closes(self.bound, self.cost)
     }
 }
 
@@ -94,7 +104,7 @@ pub(crate) struct Known<'a> {
 /// Returns the best schedule of the known plans and of initial patterns; `None` if nothing fits.
 pub(crate) fn start(instance: &Instance, known: Known<'_>, bound: Micros, options: &Options) -> Option<Flow> {
     let mut best = best_known(instance, known, bound, options);
-    if let Some(model) = Model::new(instance) {
+    if let Some(model) = Model::new(instance, options.is_executed) {
         let chosen = starts(&model, known, Instant::now(), options);
         chosen.iter().for_each(|start| best.take(complete(&model, &start.pattern)));
     }
@@ -105,7 +115,7 @@ pub(crate) fn start(instance: &Instance, known: Known<'_>, bound: Micros, option
 /// nothing fits. Nothing is searched.
 pub(crate) fn through(instance: &Instance, known: Known<'_>, bound: Micros, options: &Options) -> Option<Flow> {
     let mut best = best_known(instance, known, bound, options);
-    if let Some(model) = Model::new(instance) {
+    if let Some(model) = Model::new(instance, options.is_executed) {
         let inputs = simulated(&model);
         let found = starts::all(&model, &[], known, inputs, &Budget::new(None, Instant::now(), u64::MAX));
         found.iter().take(BEST_PATTERNS).for_each(|start| best.take(complete(&model, &start.pattern)));
@@ -114,8 +124,8 @@ pub(crate) fn through(instance: &Instance, known: Known<'_>, bound: Micros, opti
 }
 
 /// Returns the best of the known plans with launches as early as possible.
-fn best_known<'a>(instance: &Instance, known: Known<'_>, bound: Micros, options: &'a Options) -> Best<'a> {
-    let mut best = Best { flow: None, bound, observer: &options.observer };
+fn best_known<'a>(instance: &'a Instance, known: Known<'_>, bound: Micros, options: &'a Options) -> Best<'a> {
+    let mut best = Best { instance, flow: None, cost: Micros::INFINITY, bound, options };
     for launches in known.plans {
         let mut launches = launches.clone();
         let value = timing::retime(instance, &mut launches).filter(|_| instance.fits_launches(&launches));
@@ -129,8 +139,7 @@ fn best_known<'a>(instance: &Instance, known: Known<'_>, bound: Micros, options:
 pub(crate) fn solve(instance: &Instance, known: Known<'_>, bound: Micros, options: &Options) -> Option<Flow> {
     let started = Instant::now();
     let mut best = best_known(instance, known, bound, options);
-    let Some(mut model) = Model::new(instance) else { return best.flow };
-    model.keeps_groups = options.keeps_groups;
+    let Some(model) = Model::new(instance, options.is_executed) else { return best.flow };
     let smallest = u64::from(model.sizes[0]);
     let is_large = instance.tasks() as u64 * u64::from(model.inputs) / smallest > MOST_SEARCHED;
     let share = if is_large { START_SHARE.1 } else { START_SHARE.0 };
@@ -156,7 +165,7 @@ pub(crate) fn solve(instance: &Instance, known: Known<'_>, bound: Micros, option
         let Some(start) = best.flow.clone().filter(|_| !best.is_optimal()) else { break };
         let options = options.share_since(started, share);
         best.take(reorder::improve(instance, &start, &options));
-        let is_done = options.keeps_groups || best.is_optimal();
+        let is_done = options.is_executed || best.is_optimal();
         let Some(start) = best.flow.clone().filter(|_| !is_done) else { break };
         let allowance = Allowance::new(&options, LAUNCH_TRIALS).share(1.0 / f64::from(ROUNDS));
         best.take(launches::improve(instance, &start, &allowance));

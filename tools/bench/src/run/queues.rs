@@ -17,6 +17,8 @@ const MODELS: [&str; 2] = ["bert_base_128", "googlenet"];
 const QUEUED: u32 = 16;
 /// Batch sizes allowed for the queue.
 const BATCHES: [u32; 5] = [1, 2, 4, 8, QUEUED];
+/// Part of the message of `divi-opt` if no plan fits memory.
+const NO_PLAN: &str = "no schedule found that fits";
 /// Effort of each plan.
 const SEARCH: &str = "--time-limit=10";
 
@@ -39,11 +41,11 @@ pub(super) fn queues(settings: &Settings) -> Result<(), String> {
     Ok(())
 }
 
-/// Plans of a model with any number of launches and with one, and a CPU bundle for reference outputs.
+/// Plans of a model with any number of launches and with one, if there is such a plan, and a CPU bundle for reference outputs.
 struct Bench<'a> {
     machine: &'a Machine,
     many: PathBuf,
-    one: PathBuf,
+    one: Result<PathBuf, String>,
     reference: PathBuf,
 }
 
@@ -62,14 +64,20 @@ impl<'a> Bench<'a> {
         reference.options.push(format!("--batch={QUEUED}"));
         let (reference, _) = bundle(model, "queue-cpu", Weights::Seed, &reference)?;
         let many = queue("many", &system, "--launches=many")?;
-        Ok(Self { machine, many, one: queue("one", &system, "--launches=one")?, reference })
+        let one = queue("one", &system, "--launches=one");
+        let one = match one {
+            Err(error) if !error.contains(NO_PLAN) => return Err(error),
+            one => one,
+        };
+        Ok(Self { machine, many, one, reference })
     }
 
     fn print(&self, model: &str) -> Result<(), String> {
-        let plans = [("many", &self.many), ("one", &self.one)];
+        let mut plans = vec![("many", &self.many)];
+        plans.extend(self.one.as_ref().ok().map(|one| ("one", one)));
         let seconds = self.machine.seconds / TURNS as f64;
         let runs = |folder: &PathBuf| repeat(folder, seconds / f64::from(QUEUED));
-        let runs = [runs(&self.many)?, runs(&self.one)?];
+        let runs: Vec<String> = plans.iter().map(|(_, folder)| runs(folder)).collect::<Result<_, _>>()?;
         let (mut predicted, mut bound, mut measured) = ([0.0; 2], [0.0; 2], [vec![], vec![]]);
         for _ in 0..TURNS {
             for (index, (_, folder)) in plans.iter().enumerate() {
@@ -89,7 +97,7 @@ impl<'a> Bench<'a> {
         for (index, (name, folder)) in plans.iter().enumerate() {
             let time = median(&measured[index]);
             let gain = match index {
-                0 => [predicted[1] / predicted[0], median(&gains)].map(|gain| format!("{gain:.2}x")),
+                0 if plans.len() > 1 => [predicted[1] / predicted[0], median(&gains)].map(|gain| format!("{gain:.2}x")),
                 _ => ["", ""].map(str::to_owned),
             };
             println!(
@@ -102,6 +110,9 @@ impl<'a> Bench<'a> {
                 gain[1],
                 relative_error(&outputs(folder)?, &expected)?
             );
+        }
+        if let Err(error) = &self.one {
+            println!("{model:<16} {:<8} {error}", "one");
         }
         Ok(())
     }

@@ -28,7 +28,7 @@ pub(super) struct Model<'a> {
     pub(super) is_tight: bool,
     /// By co-location group: true if its tasks can only take the whole queue at once, as inputs and outputs of a model do.
     pub(super) is_undivided: Vec<bool>,
-    /// True if all tasks have micro-batches of one size.
+    /// True if all tasks have micro-batches of one size, each in one launch where there is a batch of that size.
     pub(super) keeps_groups: bool,
 }
 
@@ -38,7 +38,7 @@ const SPLIT_GAIN: f64 = 1.05;
 
 impl<'a> Model<'a> {
     /// Builds the tables; `None` if no batch size is small enough.
-    pub(super) fn new(instance: &'a Instance) -> Option<Self> {
+    pub(super) fn new(instance: &'a Instance, keeps_groups: bool) -> Option<Self> {
         let (tasks, devices, inputs) = (instance.tasks(), instance.devices(), instance.inputs());
         let of_devices = (0..devices).flat_map(|device| instance.batch_sizes(device).iter().copied());
         let takes = |task: usize, size: u32| {
@@ -61,6 +61,7 @@ impl<'a> Model<'a> {
         sizes.dedup();
         sizes.retain(is_used);
         let largest = *sizes.last()?;
+        let split_gain = if keeps_groups { f64::INFINITY } else { SPLIT_GAIN };
         let row = largest as usize + 1;
         let mut times = vec![Micros::INFINITY; tasks * devices * row];
         let mut last = vec![0; times.len()];
@@ -79,7 +80,7 @@ impl<'a> Model<'a> {
                     let whole =
                         instance.batch_sizes(device).contains(&count).then(|| instance.time_at(task, device, count));
                     if let Some(whole) =
-                        whole.flatten().filter(|whole| *whole <= times[base + count as usize] * SPLIT_GAIN)
+                        whole.flatten().filter(|whole| *whole <= times[base + count as usize] * split_gain)
                     {
                         (times[base + count as usize], last[base + count as usize]) = (whole, count);
                     }
@@ -102,7 +103,7 @@ impl<'a> Model<'a> {
             position,
             is_tight: instance.memory_binds(),
             is_undivided,
-            keeps_groups: false,
+            keeps_groups,
         })
     }
 

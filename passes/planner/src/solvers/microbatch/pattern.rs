@@ -10,6 +10,7 @@ use crate::model::instance::Arc;
 use crate::model::plan::Batch;
 use crate::model::problem::MemoryModel;
 use crate::model::units::{Bytes, Micros, Total};
+use crate::solvers::expected;
 
 /// Size of micro-batches and devices of each co-location group.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,7 +44,8 @@ pub(super) enum Rule {
     Due(u32),
 }
 
-pub(super) const RULES: [Rule; 4] = [Rule::Arrival, Rule::Oldest, Rule::Rank, Rule::Chunk];
+/// Of equally good ones, the first is taken: launches of a micro-batch that follow each other on a device become one stage.
+pub(super) const RULES: [Rule; 4] = [Rule::Chunk, Rule::Oldest, Rule::Rank, Rule::Arrival];
 
 impl Rule {
     /// Returns true if chunks stay together.
@@ -112,6 +114,8 @@ pub(super) struct Simulator<'a> {
     /// By task: first task of its chunk; and by task and device: time of the tasks of the chunk from it on.
     chunk: Vec<u32>,
     chunk_time: Vec<Micros>,
+    /// Number of results of micro-batches that are read on another device.
+    transfers: usize,
     /// Micro-batch whose results are released, and the next one of its chunk if that starts without delay.
     running: Option<usize>,
     following: Option<usize>,
@@ -147,6 +151,7 @@ impl<'a> Simulator<'a> {
             priority: Vec::new(),
             chunk: Vec::new(),
             chunk_time: Vec::new(),
+            transfers: 0,
             running: None,
             following: None,
             free: vec![Micros::ZERO; devices],
@@ -159,6 +164,13 @@ impl<'a> Simulator<'a> {
     /// Returns the number of micro-batches of all tasks.
     pub(super) fn jobs(&self) -> usize {
         self.task_of.len()
+    }
+
+    /// Schedules all inputs, and returns the value by which patterns are compared: the makespan, or the expected time of plans
+    /// that are executed.
+    pub(super) fn cost(&mut self, pattern: &Pattern) -> Micros {
+        let makespan = self.run(pattern);
+        if self.model.keeps_groups { expected::time(makespan, self.transfers, self.jobs()) } else { makespan }
     }
 
     /// Schedules all inputs, and returns the makespan; infinite if a micro-batch has no device.
@@ -227,7 +239,7 @@ impl<'a> Simulator<'a> {
         self.priority.resize(jobs, 0.0);
         self.free.fill(Micros::ZERO);
         self.backlog.fill(Micros::ZERO);
-        (self.running, self.following) = (None, None);
+        (self.transfers, self.running, self.following) = (0, None, None);
         self.pending.iter_mut().chain(&mut self.ready).for_each(BinaryHeap::clear);
         self.set_chunks(pattern);
         for job in 0..jobs {
@@ -365,6 +377,10 @@ impl<'a> Simulator<'a> {
         }
         let Some((_, device, arrival)) = best else { return false };
         self.device[job] = device;
+        for arc in instance.predecessors(task) {
+            let elsewhere = |other: &usize| self.device[*other] != device;
+            self.transfers += self.overlaps(pattern, arc.task, from, until).filter(elsewhere).count();
+        }
         let on = usize::from(device);
         if pattern.rule.keeps_chunks() {
             self.priority[job] = match (before, pattern.rule) {

@@ -6,7 +6,7 @@ use crate::model::units::Micros;
 use crate::random::Random;
 use crate::solvers::chains::Allowance;
 
-/// Initial temperature, as a share of the makespan.
+/// Initial temperature, as a share of the cost.
 const HOT: f64 = 0.01;
 
 /// Improves a pattern whose launches fit, for the first `inputs` of the queue.
@@ -41,7 +41,7 @@ struct Chain<'a> {
 impl<'a> Chain<'a> {
     fn new(model: &'a Model<'a>, inputs: u32, pattern: Pattern, random: Random) -> Self {
         let mut simulator = Simulator::new(model, inputs);
-        let value = simulator.run(&pattern);
+        let value = simulator.cost(&pattern);
         Self {
             model,
             simulator,
@@ -67,26 +67,26 @@ impl<'a> Chain<'a> {
             if !self.mutate(&mut candidate) || !candidate.weights_fit(self.model) {
                 continue;
             }
-            let makespan = self.simulator.run(&candidate);
-            if makespan.is_infinite() {
+            let cost = self.simulator.cost(&candidate);
+            if cost.is_infinite() {
                 continue;
             }
             let temperature = HOT * (1.0 - spent) * self.best_value;
             let threshold = temperature * -(1.0 - self.random.unit()).ln();
-            if makespan > self.value + threshold {
+            if cost > self.value + threshold {
                 continue;
             }
             let fits =
                 || !self.model.is_tight || self.model.instance.fits_launches(&self.simulator.launches(&candidate));
-            if makespan < self.best_value && fits() {
-                self.best_value = makespan;
+            if cost < self.best_value && fits() {
+                self.best_value = cost;
                 self.best.clone_from(&candidate);
-                // The first inputs alone are no plan of the queue.
-                if self.is_whole {
-                    allowance.report(makespan);
+                // The first inputs alone are no plan of the queue, and expected times are no makespans.
+                if self.is_whole && !self.model.keeps_groups {
+                    allowance.report(cost);
                 }
             }
-            (self.pattern, self.value) = (candidate, makespan);
+            (self.pattern, self.value) = (candidate, cost);
         }
     }
 

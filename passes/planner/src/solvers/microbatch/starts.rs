@@ -19,7 +19,7 @@ const HANDICAPS: [u32; 4] = [100, 130, 180, 250];
 /// Percentages of a slow holder's additional time that do not count.
 const BIASES: [u32; 6] = [0, 40, 60, 70, 80, 90];
 
-/// A pattern with its makespan, and the recipe that it is from.
+/// A pattern with its [`Simulator::cost`], and the recipe that it is from.
 #[derive(Clone, Debug)]
 pub(super) struct Start {
     pub(super) value: Micros,
@@ -27,7 +27,7 @@ pub(super) struct Start {
     recipe: Option<Recipe>,
 }
 
-/// Returns patterns with the makespans of the first `inputs` of the queue, the best first. If time is over, the rest is not
+/// Returns patterns with the costs of the first `inputs` of the queue, the best first. If time is over, the rest is not
 /// tried.
 pub(super) fn all(model: &Model<'_>, lines: &[Line<'_>], known: Known<'_>, inputs: u32, budget: &Budget) -> Vec<Start> {
     let mut found: Vec<Start> = Vec::new();
@@ -37,7 +37,7 @@ pub(super) fn all(model: &Model<'_>, lines: &[Line<'_>], known: Known<'_>, input
             return;
         }
         let ruled = RULES.map(|rule| Pattern { rule, ..pattern.clone() });
-        let valued = ruled.map(|pattern| (simulator.run(&pattern), pattern));
+        let valued = ruled.map(|pattern| (simulator.cost(&pattern), pattern));
         let best = valued.into_iter().min_by(|a, b| a.0.total_cmp(&b.0)).filter(|(value, _)| value.is_finite());
         if let Some((value, pattern)) = best {
             let recipe = recipe.map(|recipe| Recipe { rule: pattern.rule, ..recipe });
@@ -90,7 +90,7 @@ pub(super) fn search(
             let place = model.sizes.iter().position(|size| *size == recipe.size).unwrap_or(0);
             let pattern = lines[place].pattern(&recipe).filter(|pattern| pattern.weights_fit(model));
             let Some(pattern) = pattern else { continue };
-            let value = simulator.run(&pattern);
+            let value = simulator.cost(&pattern);
             if value < best.0 && (!is_tight || model.instance.fits_launches(&simulator.launches(&pattern))) {
                 best = (value, recipe);
                 found = Some(Start { value, pattern, recipe: Some(recipe) });
