@@ -4,14 +4,15 @@
 //! of its outermost loop and returns a [`Status`].
 
 mod code;
+mod copy;
 
 use crate::{
     bundle::{self, Buffer, Bundle, Call, Status},
     cpu,
     error::{Error, Result},
     hal::{
-        Allocation, Copy, Device, DeviceInfo, Driver, Event, Executable, Execution, Launch, LoadRequest, MemorySpace,
-        Owner, PrepareRequest, Properties, Queue, QueueResult, TaskTime,
+        Allocation, Device, DeviceInfo, Driver, Executable, Execution, Launch, LoadRequest, MemorySpace,
+        PrepareRequest, Properties, Queue, TaskTime,
     },
     memory::AlignedBuffer,
 };
@@ -246,53 +247,6 @@ impl Executable for CpuExecutable {
     }
 
     fn queue(&self) -> &dyn Queue {
-        &HostQueue
+        self
     }
-}
-
-/// Queue that copies synchronously on the calling thread.
-struct HostQueue;
-
-impl HostQueue {
-    /// # Safety
-    /// As for [`Queue`].
-    unsafe fn copy_all(copies: &mut dyn Iterator<Item = Copy>) -> QueueResult {
-        for Copy { to, from, bytes } in copies {
-            // SAFETY: guaranteed by the caller.
-            unsafe { ptr::copy_nonoverlapping(from, to, bytes as usize) };
-        }
-        Ok(())
-    }
-}
-
-impl Queue for HostQueue {
-    unsafe fn copy(&self, _: Owner, copies: &mut dyn Iterator<Item = Copy>, _: bool) -> QueueResult {
-        // SAFETY: guaranteed by the caller.
-        unsafe { Self::copy_all(copies) }
-    }
-
-    unsafe fn upload(&self, _: Owner, copies: &mut dyn Iterator<Item = Copy>) -> QueueResult {
-        // SAFETY: guaranteed by the caller.
-        unsafe { Self::copy_all(copies) }
-    }
-
-    unsafe fn download(
-        &self,
-        owner: Owner,
-        copies: &mut dyn Iterator<Item = Copy>,
-    ) -> std::result::Result<Event, String> {
-        // SAFETY: guaranteed by the caller.
-        unsafe { Self::copy_all(copies) }?;
-        Ok(Event { slot: owner.slot, step: owner.step })
-    }
-
-    fn wait(&self, _: Event) -> QueueResult {
-        Ok(())
-    }
-
-    fn synchronize(&self, _: usize) -> QueueResult {
-        Ok(())
-    }
-
-    fn synchronize_all(&self) {}
 }

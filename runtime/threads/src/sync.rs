@@ -5,7 +5,10 @@ use loom::sync as base;
 #[cfg(not(loom))]
 use std::sync as base;
 
-use std::{sync::PoisonError, time::Duration};
+use std::{
+    sync::{PoisonError, TryLockError},
+    time::Duration,
+};
 
 pub use base::MutexGuard as Guard;
 pub(crate) use base::atomic;
@@ -33,6 +36,15 @@ impl<T> Mutex<T> {
     /// Blocks until the mutex is free, and locks it.
     pub fn lock(&self) -> Guard<'_, T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Locks the mutex if it is free.
+    pub fn try_lock(&self) -> Option<Guard<'_, T>> {
+        match self.0.try_lock() {
+            Ok(guard) => Some(guard),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 
     /// Returns the guarded value.

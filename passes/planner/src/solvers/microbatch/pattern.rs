@@ -383,14 +383,12 @@ impl<'a> Simulator<'a> {
         }
         let on = usize::from(device);
         if pattern.rule.keeps_chunks() {
+            let place = |share: f64| self.model.length.0 * share * f64::from(from) / f64::from(self.inputs);
             self.priority[job] = match (before, pattern.rule) {
                 (Some(before), _) if self.device[before] == device => self.priority[before],
-                (_, Rule::Due(behind)) => {
-                    // Of equal ones, the first input.
-                    let share = (f64::from(behind) / 1000.0 + TIE) * f64::from(from) / f64::from(self.inputs);
-                    self.model.length.0 * share - self.model.tails[task].0
-                }
-                _ => arrival.0,
+                // Of equal ones, the first input.
+                (_, Rule::Due(behind)) => place(f64::from(behind) / 1000.0 + TIE) - self.model.tails[task].0,
+                _ => arrival.0 + place(TIE),
             };
         }
         // The first task of a chunk counts for all of them.
