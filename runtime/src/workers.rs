@@ -1,7 +1,7 @@
 //! Threads of devices and links, and their cores.
 
 use crate::{
-    bundle::{Bundle, Lanes},
+    bundle::{Action, Bundle, Lanes},
     hal::{Execution, Properties, Threads},
     options::Options,
     span::Spans,
@@ -14,6 +14,9 @@ use std::time::Duration;
 const SPIN_TIMEOUT: Duration = Duration::from_micros(100);
 /// Spin timeout of CPU devices in a program that also uses devices with queues: the gaps between their steps are longer.
 const SPIN_TIMEOUT_BESIDE_QUEUES: Duration = Duration::from_millis(1);
+
+/// Number of threads that copy as fast as memory allows.
+const COPY_THREADS: usize = 4;
 
 /// Threads of all devices and links.
 pub(crate) struct Workers {
@@ -44,9 +47,19 @@ impl Workers {
         let devices = 0..bundle.devices.len();
         let queues = devices.clone().filter(|&device| is_queued(device)).count();
         let is_idle = |device: usize| bundle.stages.iter().all(|stage| stage.device != device);
+        // A device without stages only moves its values: parts of them by several threads.
+        let has_parts = |device: usize| {
+            let is_part = |action: &Action| matches!(action, Action::Slice { .. } | Action::Gather { .. });
+            let actions = bundle.steps.iter().map(|step| &step.action).filter(|action| is_part(action));
+            actions.flat_map(Action::writes).any(|&value| bundle.values[value].device == device)
+        };
+        let copies = |device: usize| {
+            if has_parts(device) { COPY_THREADS.min(available.saturating_sub(queues)).max(1) } else { 1 }
+        };
         let count = |device: usize| match options.threads.unwrap_or(bundle.devices[device].threads as usize) {
-            // One thread enqueues work on a device with a queue; one thread moves the values of a device without stages.
-            _ if is_queued(device) || is_idle(device) => 1,
+            // One thread enqueues work on a device with a queue.
+            _ if is_queued(device) => 1,
+            _ if is_idle(device) => copies(device),
             0 => available.saturating_sub(queues).max(1),
             threads => threads.min(available.max(1) * 16),
         };

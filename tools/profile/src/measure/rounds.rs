@@ -30,6 +30,9 @@ const WITNESSES: usize = 3;
 /// Number of rounds of whole runs.
 const WHOLE_ROUNDS: usize = 5;
 
+/// Duration in microseconds from which a request is long: several times a delay by the scheduler of the operating system.
+const LONG: f64 = 10_000.0;
+
 /// Requests in flight in a measurement of pipelined requests.
 pub(super) const IN_LINE: usize = 2;
 
@@ -126,6 +129,7 @@ impl<'a> Rounds<'a> {
 
     /// Returns the 90th percentile of the time per request if requests are pipelined through threads, as on several devices, and
     /// each is submitted while the previous one runs. Other devices wait for a late device, but gain nothing from an early one.
+    /// Delays average out in long requests, so for these it is the median.
     pub(super) fn whole_run_of_a_line(&self) -> Result<f64, String> {
         let (mut line, mut ends) = (VecDeque::new(), vec![]);
         let start = Instant::now();
@@ -138,7 +142,7 @@ impl<'a> Rounds<'a> {
         }
         line.into_iter().try_for_each(finish)?;
         let takes = ends.windows(IN_LINE + 1).map(|ends| (ends[IN_LINE] - ends[0]) / IN_LINE as f64);
-        Ok(at(takes.collect(), 0.9))
+        Ok(late(takes.collect()))
     }
 }
 
@@ -170,6 +174,12 @@ pub(super) fn lower_quartile(times: Vec<f64>) -> f64 {
     at(times, 0.25)
 }
 
+/// Returns the 90th percentile of short requests, and the median of long ones.
+fn late(times: Vec<f64>) -> f64 {
+    let median = at(times.clone(), 0.5);
+    if median < LONG { at(times, 0.9) } else { median }
+}
+
 /// Returns a quantile; zero for an empty list.
 fn at(mut times: Vec<f64>, share: f64) -> f64 {
     times.sort_by(f64::total_cmp);
@@ -196,5 +206,7 @@ mod tests {
         assert_eq!(lower_quartile(vec![90.0, 11.0, 10.0, 10.5, 70.0]), 10.5);
         assert_eq!(lower_quartile(vec![5.0]), 5.0);
         assert_eq!(lower_quartile(vec![]), 0.0);
+        let times = |unit: f64| (1..=11).map(|time| f64::from(time) * unit).collect();
+        assert_eq!((late(times(1.0)), late(times(10_000.0))), (10.0, 60_000.0));
     }
 }
