@@ -198,11 +198,11 @@ impl Engine {
 
     /// Returns true if the thread may run a step of another executor. Inline computation stays on the executor's own core,
     /// unless there is one executor only. A thread without ready steps of its own may enqueue work; a thread blocked on a
-    /// request may also synchronize.
+    /// request may also synchronize, and move parts of values on a device without stages.
     fn may_run_elsewhere(&self, step: &PlannedStep, worker: &Worker) -> bool {
         let is_idle = || worker.executor.is_none_or(|executor| !self.executors[executor].has_ready());
         match worker.blocked_on {
-            Some(_) => step.is_queued || self.executors.len() == 1,
+            Some(_) => step.is_queued || step.is_on_idle_device || self.executors.len() == 1,
             None => self.is_enqueued(step) && is_idle(),
         }
     }

@@ -46,6 +46,8 @@ pub(crate) struct PlannedStep {
     pub(crate) overwrites: bool,
     /// True if a later step overwrites the value that this transfer to a device with a queue reads.
     pub(crate) is_overwritten: bool,
+    /// True if it moves parts of values on a device without stages, so that it delays no computation.
+    pub(crate) is_on_idle_device: bool,
     /// Priority; of the ready steps of a request, the one with the lowest rank runs first.
     pub(crate) rank: u32,
     /// Steps that it waits for: those that write its operands, and those that use bytes that it overwrites.
@@ -227,6 +229,7 @@ fn plan_steps(bundle: &Bundle, lanes: &Lanes, devices: &[LoadedDevice], memory: 
             Action::Transfer { input, .. } => device(*input).is_queued(),
             Action::Slice { .. } | Action::Gather { .. } => false,
         };
+        let is_on_idle_device = step.action.is_part() && !bundle.has_stages(lane);
         let is_download =
             matches!(&step.action, Action::Transfer { output, .. } if is_synchronized && device(*output).is_on_host());
         let calls = step.action.stage().map_or(&[][..], |stage| &bundle.stages[stage].calls);
@@ -240,6 +243,7 @@ fn plan_steps(bundle: &Bundle, lanes: &Lanes, devices: &[LoadedDevice], memory: 
             is_download,
             overwrites,
             is_overwritten: false,
+            is_on_idle_device,
             rank: 0,
             dependencies,
             dependents,

@@ -46,11 +46,9 @@ impl Workers {
         let is_queued = |device: usize| properties[device].execution == Execution::Queued;
         let devices = 0..bundle.devices.len();
         let queues = devices.clone().filter(|&device| is_queued(device)).count();
-        let is_idle = |device: usize| bundle.stages.iter().all(|stage| stage.device != device);
         // A device without stages only moves its values: parts of them by several threads.
         let has_parts = |device: usize| {
-            let is_part = |action: &Action| matches!(action, Action::Slice { .. } | Action::Gather { .. });
-            let actions = bundle.steps.iter().map(|step| &step.action).filter(|action| is_part(action));
+            let actions = bundle.steps.iter().map(|step| &step.action).filter(|action| action.is_part());
             actions.flat_map(Action::writes).any(|&value| bundle.values[value].device == device)
         };
         let copies = |device: usize| {
@@ -59,7 +57,7 @@ impl Workers {
         let count = |device: usize| match options.threads.unwrap_or(bundle.devices[device].threads as usize) {
             // One thread enqueues work on a device with a queue.
             _ if is_queued(device) => 1,
-            _ if is_idle(device) => copies(device),
+            _ if !bundle.has_stages(device) => copies(device),
             0 => available.saturating_sub(queues).max(1),
             threads => threads.min(available.max(1) * 16),
         };

@@ -17,6 +17,11 @@ impl Action {
         if let Self::Launch { stage, .. } = self { Some(*stage) } else { None }
     }
 
+    /// Returns true if it moves parts of values on one device.
+    pub(crate) fn is_part(&self) -> bool {
+        matches!(self, Self::Slice { .. } | Self::Gather { .. })
+    }
+
     /// Returns its results.
     pub fn writes(&self) -> &[usize] {
         match self {
@@ -37,6 +42,11 @@ pub struct Lanes {
 }
 
 impl Bundle {
+    /// Returns true if a device computes; otherwise it only moves values.
+    pub(crate) fn has_stages(&self, device: usize) -> bool {
+        self.stages.iter().any(|stage| stage.device == device)
+    }
+
     /// Assigns steps to lanes.
     pub fn lanes(&self) -> Lanes {
         let mut lanes = Lanes { links: vec![], of_step: vec![] };
@@ -128,7 +138,7 @@ impl Bundle {
             Some(&value) => Err(format!("value '{}' is on another device", self.values[value].name)),
             None => Ok(()),
         };
-        if matches!(action, Action::Slice { .. } | Action::Gather { .. }) {
+        if action.is_part() {
             let is_blocked = |value: &&usize| !self.values[**value].tensor.layout.is_row_major();
             if let Some(&value) = action.reads().iter().chain(action.writes()).find(is_blocked) {
                 let Value { name, tensor, .. } = &self.values[value];
