@@ -3,7 +3,7 @@
 use super::CpuExecutable;
 use crate::hal::{Copy, Event, Owner, Queue, QueueResult};
 use divi_threads::KernelLaunch;
-use std::ptr;
+use std::{ptr, slice};
 
 /// Least number of bytes that several threads copy: below, waking them takes longer.
 const LARGE: u64 = 1 << 19;
@@ -48,9 +48,9 @@ fn blocks(copy: &Copy) -> impl Iterator<Item = [*mut u8; 3]> {
 /// # Safety
 /// `buffers` has `end` blocks that may be copied.
 unsafe extern "C" fn copy_blocks(buffers: *const *mut u8, begin: i64, end: i64) -> i32 {
-    for block in begin as usize..end as usize {
-        // SAFETY: guaranteed by the caller.
-        let [to, from, length] = [0, 1, 2].map(|field| unsafe { *buffers.add(3 * block + field) });
+    // SAFETY: guaranteed by the caller.
+    let blocks = unsafe { slice::from_raw_parts(buffers.cast::<[*mut u8; 3]>(), end as usize) };
+    for &[to, from, length] in &blocks[begin as usize..] {
         // SAFETY: guaranteed by the caller.
         unsafe { ptr::copy_nonoverlapping(from.cast_const(), to, length.addr()) };
     }
