@@ -502,6 +502,12 @@ LogicalResult DiviDialect::verifyOperationAttribute(Operation *op, NamedAttribut
       return success();
     return op->emitOpError() << "attribute 'divi.weights' must be \"host\" or \"device\", is " << value;
   }
+  if (name == "divi.precision") {
+    auto type = dyn_cast<StringAttr>(value);
+    if (type && llvm::is_contained({"f32", "bf16", "f16"}, type.getValue()))
+      return success();
+    return op->emitOpError() << "attribute 'divi.precision' must be \"f32\", \"bf16\" or \"f16\", is " << value;
+  }
   if (name == "divi.batches")
     return verifyBatches(op, name, value);
   if (name == "divi.moves" || name == "divi.copies")
@@ -533,7 +539,7 @@ LogicalResult DiviDialect::verifyOperationAttribute(Operation *op, NamedAttribut
     return verifyCount(op, name, value, "bytes", "4096");
   return op->emitOpError() << "has unknown attribute '" << name
                            << "': use another prefix, or one of divi.device, divi.pin, divi.exclude, "
-                              "divi.colocate, divi.weights, divi.start, divi.end, divi.stage, divi.batches, divi.moves, divi.copies, divi.resident, divi.inputs, "
+                              "divi.colocate, divi.weights, divi.precision, divi.start, divi.end, divi.stage, divi.batches, divi.moves, divi.copies, divi.resident, divi.inputs, "
                               "divi.cost, divi.costs, divi.bound, divi.contention, divi.cold, divi.flops, divi.members, divi.plan and divi.*_bytes";
 }
 

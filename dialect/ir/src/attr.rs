@@ -143,6 +143,8 @@ keys! {
     COLOCATE: Str = "divi.colocate";
     /// Memory that holds a task's parameters: `host` keeps them in host memory, whichever device the task runs on.
     WEIGHTS: Str = "divi.weights";
+    /// Element type that a convolution or matrix product computes in: `f32`, `bf16` or `f16`.
+    PRECISION: Str = "divi.precision";
     /// Device that a task runs on.
     DEVICE: Symbol = "divi.device";
     /// Start of a task or a transfer, in microseconds.

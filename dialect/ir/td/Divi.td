@@ -6,6 +6,7 @@
 //   divi.exclude = [@gpu0]  constraint: devices not to run on
 //   divi.colocate = "head"  constraint: a group of operations that run on one device
 //   divi.weights = "host"   constraint: memory that holds the parameters ("host" or "device")
+//   divi.precision = "f32"  constraint: element type that divi-convert-precision gives it ("f32", "bf16" or "f16")
 //   divi.device = @gpu0     decision: the device to run on
 //   divi.start = 120.5 : f64            start in microseconds; in a pipeline relative to the start of the stage
 //   divi.stage = 2 : i64                index of the pipeline stage

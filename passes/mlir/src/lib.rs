@@ -6,6 +6,7 @@
 
 pub mod bundle;
 pub mod canonicalize;
+mod convert_precision;
 pub mod cost;
 mod decisions;
 pub mod declared;

@@ -150,6 +150,30 @@ def Rebatch : DiviPass<"divi-rebatch"> {
   let dependentDialects = ["::divi::onnx::ONNXDialect"];
 }
 
+def ConvertPrecision : DiviPass<"divi-convert-precision"> {
+  let summary = "Compute convolutions and matrix products in a half-precision type";
+  let description = [{
+    Convolutions (Conv, ConvTranspose) and matrix products (MatMul, Gemm) of f32 operands get operands and results of a
+    half-precision type. Sums are computed in f32 and rounded once. Operators between them (activations, additions, pooling,
+    data movement) follow: they have the type of their operands if these are all of half precision, besides constants.
+    Softmax, normalizations, reductions, exponentials and all other operators stay in f32. Casts are inserted where types
+    differ. Inputs and outputs of functions keep their types.
+
+    An operator with constants beyond the range of f16 stays in f32 instead of getting infinite constants. `divi.precision` on
+    an operator overrides the option. The pass runs before divi-fuse: members of clusters are not converted.
+  }];
+  let options = [
+    Option<"precision", "precision", "std::string", /*default=*/"\"f32\"", "Type of convolutions and matrix products: f32, bf16 or f16">,
+    ListOption<"exclusions", "exclude", "std::string",
+               "Operators that stay in f32: a pattern of their names, with * for any characters">,
+  ];
+  let statistics = [
+    Statistic<"numConverted", "num-converted", "Number of operators that were converted">,
+    Statistic<"numCasts", "num-casts", "Number of inserted casts">,
+  ];
+  let dependentDialects = ["::divi::onnx::ONNXDialect"];
+}
+
 def AnnotateCost : DiviPass<"divi-annotate-cost"> {
   let summary = "Annotate every task with its time on every device";
   let description = [{

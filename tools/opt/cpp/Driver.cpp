@@ -162,7 +162,8 @@ static void extendPipeline(MlirOptMainConfig &config, StringRef input, StringRef
   bool rebase = !isModel && !writesText() && (!weightsDir.empty() || (!isStream(output) && absoluteFrom != absoluteTo));
   bool reshape = !isModel && (batch != 0 || !inputShapes.empty() || !dims.empty());
   bool writesFile = !isStream(output) || !report.empty();
-  if (!rebase && !reshape && batch == 0 && !writesText() && !plans() && !writesFile)
+  bool converts = precision != "f32";
+  if (!rebase && !reshape && !converts && batch == 0 && !writesText() && !plans() && !writesFile)
     return;
   std::string irFolder = isModel ? (writesFolder() ? "" : folderOf(output)) : from;
   config.setPassPipelineSetupFn([=](PassManager &manager) -> LogicalResult {
@@ -179,6 +180,12 @@ static void extendPipeline(MlirOptMainConfig &config, StringRef input, StringRef
       RebatchOptions rebatch;
       rebatch.batch = batch;
       manager.addPass(createRebatch(rebatch));
+    }
+    if (converts) {
+      ConvertPrecisionOptions options;
+      options.precision = precision;
+      options.exclusions.assign(precisionExclusions.begin(), precisionExclusions.end());
+      manager.addPass(createConvertPrecision(options));
     }
     if (failed(plain.setupPassPipeline(manager)))
       return failure();
