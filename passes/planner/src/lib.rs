@@ -39,4 +39,4 @@ pub use solvers::contention::{Timed, time_as_it_is};
 pub use solvers::edge;
 pub use solvers::milp::queue_program_size;
 pub use solvers::{Algorithm, Solution};
-pub use verify::{Terms, verify, verify_under};
+pub use verify::{Terms, value_under, verify, verify_under};

@@ -10,7 +10,7 @@ const MOST_NAMES: usize = 12;
 
 impl Problem {
     /// Returns Kahn's topological order, lowest number first; or an error with a cycle.
-    pub(crate) fn topological_order(&self) -> Result<Vec<usize>, Finding> {
+    pub fn topological_order(&self) -> Result<Vec<usize>, Finding> {
         let count = self.nodes.len();
         let mut successors = vec![Vec::new(); count];
         let mut waiting_for = vec![0_usize; count];
