@@ -1,10 +1,12 @@
-//! Launches of a plan and their data dependences: one launch per task for one input, one per batch for a queue.
+//! Launches of a plan and their data dependences: one launch per task for one input, one per batch for a queue and for a
+//! request of a pipeline of batches.
 
 use std::collections::BTreeMap;
 
+use crate::turns::{Request, TurnStages};
 use divi_planner::error::{Error, Finding};
 use divi_planner::instance::Instance;
-use divi_planner::plan::{Batch, Objective, Plan, Schedule, Transfer};
+use divi_planner::plan::{Batch, LaunchRule, Objective, Plan, Schedule, Transfer};
 use divi_planner::problem::{Node, Problem};
 use divi_planner::units::{Bytes, Micros};
 
@@ -79,6 +81,12 @@ impl Launches {
     /// Collects the launches of a plan. Its starts may be out of date; of all other constraints, only those are checked
     /// without which the launches cannot run at all.
     pub(crate) fn of(problem: &Problem, plan: &Plan, ports: Option<&[usize]>) -> Result<Self, Error> {
+        if let Some(stages) = TurnStages::of(problem, plan, ports)? {
+            let Request { problem, batches } = Request::of(problem, &stages)?;
+            let instance = Instance::under(&problem, Objective::Batch, LaunchRule::Many)?;
+            let all = check(&problem, &instance, batches, problem.inputs)?;
+            return Ok(Self::link(&problem, instance, all, ports));
+        }
         let (batches, queued) = match &plan.schedule {
             Schedule::Latency { device, start, .. } => {
                 let launch = |(node, (device, start)): (usize, (&usize, &Micros))| one(node, *device, *start);
@@ -96,8 +104,8 @@ impl Launches {
                 (block.iter().enumerate().map(launch).collect(), 1)
             }
             Schedule::BatchedPipeline { .. } => {
-                let message = "a pipeline whose stages take batches or have several devices has no stages to launch yet; \
-                               plan it with --max-batch=1 and without --replicas";
+                let message = "a pipeline on equal devices (mtpp) does not assign its blocks to devices; it has no stages to \
+                               launch";
                 return Err(Error::Unsupported(message.to_owned()));
             }
             Schedule::Edge { .. } => {

@@ -13,6 +13,7 @@ mod launches;
 mod line;
 mod merge;
 mod pipeline;
+mod turns;
 
 use divi_planner::error::Error;
 use divi_planner::plan::{Batch, Objective, Plan, Schedule};
@@ -23,14 +24,17 @@ use divi_planner::{Terms, Timed, time_as_it_is, verify_under};
 use launches::{Handed, Launches};
 use line::{Line, Times};
 use merge::{Judge, Merge};
+pub use turns::{MOST_REQUEST_INPUTS, TurnStages, in_stage_order, request_launches};
 
 /// Tasks that a device runs as one launch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stage {
     /// Index of the device.
     pub device: usize,
-    /// Queued inputs, sorted; a single one for latency and pipelines.
+    /// Inputs of the queue or of a request of a pipeline, sorted; a single one for latency and most pipelines.
     pub inputs: Vec<u32>,
+    /// Number of the stage in a pipeline; in a pipeline of batches, several launches have the same one.
+    pub number: Option<usize>,
     /// Nodes of the problem, in execution order.
     pub tasks: Vec<usize>,
     /// Start time.
@@ -70,8 +74,10 @@ pub struct Move {
 /// A plan partitioned into stages.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Staged {
-    /// Stages by start, in topological order; those of a pipeline in pipeline order.
+    /// Stages by start, in topological order; those of a pipeline of single inputs in pipeline order.
     pub stages: Vec<Stage>,
+    /// Number of inputs of the queue or of a request of a pipeline; 1 for latency.
+    pub inputs: u32,
     /// Transfers by start. A tensor is transferred once to each consuming device, for each input.
     pub moves: Vec<Move>,
     /// The plan of tasks with the times that the stages imply.
@@ -97,6 +103,9 @@ pub struct StageOptions {
 /// Partitions a plan into stages. Devices, batches and the order of starts on each device are kept, and the cost is at most
 /// that of the plan at its earliest times, unless small stages are merged.
 pub fn stages(problem: &Problem, plan: &Plan, options: &StageOptions) -> Result<Staged, Error> {
+    if matches!(plan.schedule, Schedule::BatchedPipeline { .. }) {
+        return batched_stages(problem, plan, options);
+    }
     let launches = Launches::of(problem, plan, options.ports.as_deref())?;
     if plan.objective == Objective::Pipeline {
         return pipeline_stages(problem, plan, options, &launches);
@@ -196,6 +205,9 @@ pub fn retime(problem: &Problem, plan: &Plan) -> Result<Plan, Error> {
     if !plan.transfers.is_empty() || !plan.copies.is_empty() {
         return Ok(plan.clone());
     }
+    if matches!(plan.schedule, Schedule::BatchedPipeline { .. }) {
+        return in_stage_order(problem, plan.clone(), None);
+    }
     let launches = Launches::of(problem, plan, None)?;
     if plan.objective != Objective::Pipeline {
         return Ok(retimed(problem, plan, &launches)?.plan);
@@ -253,6 +265,27 @@ fn pipeline_stages(
     let plan = rescheduled(plan, schedule);
     verify_as_stated(problem, &plan)?;
     Ok(staged(launches, &line, &times, &order, Made { plan, merged, min_tasks: options.min_tasks }))
+}
+
+/// Partitions a pipeline whose stages take batches or whose devices take turns: a stage for each launch of a request. Small
+/// stages are not merged.
+fn batched_stages(problem: &Problem, plan: &Plan, options: &StageOptions) -> Result<Staged, Error> {
+    let ports = options.ports.as_deref();
+    let plan = in_stage_order(problem, plan.clone(), ports)?;
+    let missing = || Error::Bug("a pipeline of batches has stages".to_owned());
+    let stages = TurnStages::of(problem, &plan, ports)?.ok_or_else(missing)?;
+    let launches = Launches::of(problem, &plan, ports)?;
+    let line = turns::line(&launches, &stages);
+    let times = times_of(&line, &launches, false)?;
+    let order = by_begin(&line, &times);
+    let small = stages.order.iter().filter(|tasks| tasks.len() < options.min_tasks).count();
+    let made = Made { plan, merged: 0, min_tasks: 0 };
+    let mut staged = staged(&launches, &line, &times, &order, made);
+    staged.small = small;
+    for stage in &mut staged.stages {
+        stage.number = stage.tasks.first().and_then(|task| stages.stage[*task]);
+    }
+    Ok(staged)
 }
 
 fn bottleneck_of<'a>(problem: &Problem, plan: &Plan, launches: &'a Launches) -> pipeline::Bottleneck<'a> {
@@ -342,9 +375,11 @@ struct Made {
 fn staged(launches: &Launches, line: &Line, times: &Times, order: &[usize], made: Made) -> Staged {
     let mut number = vec![0; line.pieces.len()];
     order.iter().enumerate().for_each(|(index, piece)| number[*piece] = index);
+    let is_pipeline = made.plan.objective == Objective::Pipeline;
     let stage = |piece: &usize| {
         let own = &line.pieces[*piece].launches;
         Stage {
+            number: is_pipeline.then_some(number[*piece]),
             device: line.pieces[*piece].device,
             inputs: launches.all[own[0]].inputs.clone(),
             tasks: own.iter().map(|launch| launches.all[*launch].node).collect(),
@@ -371,5 +406,6 @@ fn staged(launches: &Launches, line: &Line, times: &Times, order: &[usize], made
         .collect();
     moves.sort_by(|a, b| a.start.total_cmp(&b.start).then(a.tensor.cmp(&b.tensor)).then(a.to.cmp(&b.to)));
     let small = stages.iter().filter(|stage| stage.tasks.len() < made.min_tasks).count();
-    Staged { stages, moves, plan: made.plan, elided, merged: made.merged, small }
+    let inputs = launches.instance.inputs();
+    Staged { stages, inputs, moves, plan: made.plan, elided, merged: made.merged, small }
 }

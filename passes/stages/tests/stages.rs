@@ -1,5 +1,7 @@
 //! Stages of plans for random problems of every kind; their times are recomputed here from the stages alone.
 
+#[path = "../../planner/tests/small/batches.rs"]
+mod batches;
 #[path = "../../planner/tests/small/random_problem.rs"]
 mod random_problem;
 
@@ -9,8 +11,8 @@ use divi_planner::plan::{Limit, Schedule};
 use divi_planner::problem::Tensor;
 use divi_planner::random::Random;
 use divi_planner::units::{Bytes, BytesPerMicro, Micros};
-use divi_planner::{Error, Objective, Options, Plan, Problem, Terms, solve, verify_under};
-use divi_stages::{Source, StageOptions, Staged, retime, stages};
+use divi_planner::{Error, Objective, Options, PipelineCost, Plan, Problem, Terms, solve, verify_under};
+use divi_stages::{Source, StageOptions, Staged, TurnStages, retime, stages};
 use random_problem::{Size, problem};
 
 const SLACK: f64 = 1e-9;
@@ -95,7 +97,9 @@ fn check(problem: &Problem, plan: &Plan, staged: &Staged, min_tasks: usize) {
     assert_eq!(staged.small, staged.stages.iter().filter(|stage| stage.tasks.len() < min_tasks).count());
 
     // Each task runs each input in exactly one stage, on that stage's device; ports are in none.
-    let queued = plan.inputs.unwrap_or(if plan.objective == Objective::Batch { problem.inputs } else { 1 });
+    let queued = staged.inputs;
+    let own = plan.inputs.unwrap_or(if plan.objective == Objective::Batch { problem.inputs } else { 1 });
+    assert!(queued == own || matches!(plan.schedule, Schedule::BatchedPipeline { .. }));
     let (inputs, outputs) = ports(problem);
     let mut stage_of: BTreeMap<(usize, u32), usize> = BTreeMap::new();
     for (index, stage) in staged.stages.iter().enumerate() {
@@ -188,6 +192,47 @@ fn check(problem: &Problem, plan: &Plan, staged: &Staged, min_tasks: usize) {
     }
     assert_eq!(moved, wanted, "{}", context());
     assert_eq!(staged.elided + staged.moves.len(), crossing);
+}
+
+#[test]
+fn requests_of_pipelines_of_batches_satisfy_the_invariants() {
+    let mut random = Random::new(31);
+    let (mut several, mut replicas) = (0, 0);
+    for round in 0..80 {
+        let problem = batches::small(&mut random, [3, 4, 6][round % 3]);
+        let options = Options {
+            limit: Some(Limit::Iterations(20)),
+            max_batch: Some([2, 4][round % 2]),
+            max_replicas: Some(2),
+            shared_devices: random.chance(0.3),
+            pipeline_cost: random.chance(0.5).then_some(PipelineCost::Overlap),
+            ..Options::default()
+        };
+        let Ok(plan) = solve(&problem, Objective::Pipeline, "auto", &options) else { continue };
+        let staged = stages(&problem, &plan, &StageOptions::default()).unwrap();
+        check(&problem, &plan, &staged, 0);
+        // Partitioning again changes nothing.
+        let again = stages(&problem, &staged.plan, &StageOptions::default()).unwrap();
+        assert_eq!((&again.stages, &again.plan), (&staged.stages, &staged.plan));
+        let turns = TurnStages::of(&problem, &staged.plan, None).unwrap().expect("it is a pipeline of batches");
+        several += usize::from(turns.batch.iter().any(|batch| *batch > 1));
+        replicas += usize::from(turns.devices.iter().any(|devices| devices.len() > 1));
+        let launches: usize =
+            turns.order.iter().zip(&turns.batch).map(|(_, batch)| (staged.inputs / batch) as usize).sum();
+        assert_eq!(launches, staged.stages.len());
+    }
+    assert!(several > 10 && replicas > 5, "{several} with batches, {replicas} with replicas");
+}
+
+#[test]
+fn long_requests_are_rejected() {
+    let batch = vec![64, 65];
+    let stages = TurnStages { stage: vec![], batch, devices: vec![vec![0], vec![1]], order: vec![vec![], vec![]] };
+    let error = stages.request_inputs().unwrap_err().to_string();
+    assert!(
+        error.contains("repeat only after more than 4096 inputs (stage 1 takes batches of 65 on 1 device)"),
+        "{error}"
+    );
 }
 
 #[test]
