@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use divi_planner::plan::{Schedule, gap};
+use divi_planner::plan::{Schedule, Turns, gap};
 use divi_planner::problem::{Node, Tensor};
 use divi_planner::units::{Bytes, Micros, human_bytes};
 use divi_planner::{Error, Objective, Options, Plan, Problem, solve};
@@ -97,12 +97,13 @@ pub fn explain(problem: &Problem, plan: &Plan, node: usize, options: &Options) -
     let colocated = colocated(problem, node);
     let tensors = problem.all_tensors();
     let places = plan.schedule.places(problem.nodes.len());
-    let options = &Options { launches: plan.launches, ..options.clone() };
+    let (max_batch, max_replicas) = (options.max_batch.or(plan.max_batch), options.max_replicas.or(plan.max_replicas));
+    let options = &Options { launches: plan.launches, max_batch, max_replicas, ..options.clone() };
     let choices = (0..problem.devices.len()).map(|device| Choice {
         device: problem.devices[device].name.clone(),
         launches: launches(problem, plan, node, device),
         times: times(&problem.nodes[node], device),
-        transfers: transfers(problem, &tensors, &places, node, device),
+        transfers: transfers(problem, &tensors, &places, node, device, plan.objective == Objective::Pipeline),
         replanned: replan(problem, plan, node, device, &colocated, options),
     });
     let choices = choices.collect();
@@ -165,6 +166,11 @@ fn launches(problem: &Problem, plan: &Plan, node: usize, device: usize) -> Vec<L
             let here = devices.is_some_and(|devices| devices[block[node]] == device);
             if here { vec![Launch { start: Micros::ZERO, end: time(1), inputs: 1 }] } else { Vec::new() }
         }
+        Schedule::BatchedPipeline { block, turns: Turns::Devices { batch, devices }, .. } => {
+            let (of, size) = (&devices[block[node]], batch[block[node]] as usize);
+            let launch = Launch { start: Micros::ZERO, end: time(size), inputs: size };
+            if of.contains(&device) { vec![launch] } else { Vec::new() }
+        }
         Schedule::Latency { .. } | Schedule::BatchedPipeline { .. } | Schedule::Edge { .. } => Vec::new(),
     }
 }
@@ -176,6 +182,7 @@ fn transfers(
     places: &[Vec<usize>],
     node: usize,
     device: usize,
+    is_pipeline: bool,
 ) -> Vec<Transfer> {
     let transfer = |tensor: &Tensor, to: usize, (a, b): (usize, usize)| Transfer {
         from: name(problem, tensor.from),
@@ -184,11 +191,13 @@ fn transfers(
         device_to: problem.devices[b].name.clone(),
         bytes: tensor.bytes,
     };
+    // Devices of one list take turns at both nodes, in a pipeline, so that each passes values to itself.
+    let passes_on = |other: usize| is_pipeline && places[other] == places[node] && places[node].contains(&device);
     let mut found = Vec::new();
     for tensor in tensors {
         if tensor.from == node {
             let mut sent = Vec::new();
-            for &to in &tensor.to {
+            for &to in tensor.to.iter().filter(|to| !passes_on(**to)) {
                 for &there in places[to].iter().filter(|&&there| there != device) {
                     // One transfer per destination device.
                     if !sent.contains(&there) {
@@ -319,6 +328,9 @@ impl Choice {
         write!(out, "@{}: {times}", self.device)?;
         match (objective, self.launches.as_slice()) {
             (_, []) => {}
+            (Objective::Pipeline, [Launch { inputs, .. }]) if *inputs > 1 => {
+                write!(out, "; it runs here in batches of {inputs}")?;
+            }
             (Objective::Pipeline, _) => write!(out, "; it runs here")?,
             (_, [Launch { start, end, inputs: 1 }]) => write!(out, "; it runs here from {start:.1} to {end:.1} µs")?,
             (_, [Launch { start, end, inputs }]) => {

@@ -1,7 +1,9 @@
 //! Pipelines of all kinds: blocks on a problem's devices, on homogeneous devices, or placements in an edge network.
 
+mod turns;
+
 use divi_planner::Error;
-use divi_planner::plan::{Plan, Schedule, Stages};
+use divi_planner::plan::{Plan, Schedule, Stages, Turns};
 use divi_planner::problem::{EdgeNetwork, Pipeline, Problem, Tensor};
 use divi_planner::units::{Bytes, BytesPerMicro, Micros};
 
@@ -27,9 +29,14 @@ pub(super) fn timeline(problem: &Problem, plan: &Plan) -> Result<Timeline, Error
                 }
             }
         }
+        Schedule::BatchedPipeline { block, k, turns: Turns::Devices { batch, devices }, order, .. } => {
+            let order = Stages { block_device: None, order: order.clone() };
+            let blocks = Blocks::of(problem, block, *k as usize, Some(&order))?;
+            turns::on_devices(problem, &blocks, batch, devices, cost(plan)?)?
+        }
         Schedule::BatchedPipeline { .. } => {
-            let message = "pipelines whose stages take batches or have several devices are not reported yet; plan with \
-                           --max-batch=1 and without --replicas";
+            let message =
+                "pipelines whose stages have several equal devices (mtpp) are not reported; plan without --replicas";
             return Err(Error::Unsupported(message.to_owned()));
         }
         Schedule::Edge { place, .. } => in_network(problem, place)?,
@@ -91,6 +98,16 @@ impl<'a> Blocks<'a> {
         };
         Ok(Self { of_node: block, place, order })
     }
+
+    /// Returns the blocks that are stages, in the order of the pipeline: those with more than model inputs and outputs.
+    fn stages(&self, problem: &Problem) -> Vec<usize> {
+        let ports = ports(problem);
+        let mut works: Vec<usize> =
+            (0..self.of_node.len()).filter(|node| !ports[*node]).map(|node| self.of_node[node]).collect();
+        works.sort_unstable_by_key(|of| self.place[*of]);
+        works.dedup();
+        works
+    }
 }
 
 /// Blocks on the problem's devices. Several inputs are in flight, so a device holds all tensors that its tasks access.
@@ -108,14 +125,8 @@ fn on_devices(problem: &Problem, blocks: &Blocks<'_>, devices: &[usize], cost: S
         })
     };
     let work: Vec<Micros> = place.iter().enumerate().map(work).collect::<Result<_, _>>()?;
-    // Model inputs and outputs are not stages.
-    let ports = ports(problem);
-    let mut works: Vec<usize> =
-        (0..place.len()).filter(|node| !ports[*node]).map(|node| blocks.of_node[node]).collect();
-    works.sort_unstable_by_key(|of| blocks.place[*of]);
-    works.dedup();
     let mut stages = vec![Vec::new(); problem.devices.len()];
-    for (number, of) in works.into_iter().enumerate() {
+    for (number, of) in blocks.stages(problem).into_iter().enumerate() {
         stages[devices[of]].push(number);
     }
     let takes = |tensor: &Tensor, from: usize, to: usize| {
@@ -123,7 +134,8 @@ fn on_devices(problem: &Problem, blocks: &Blocks<'_>, devices: &[usize], cost: S
     };
     let links = Links::between(problem.all_tensors().iter().enumerate(), &place, takes)?;
     let names = problem.devices.iter().map(|device| device.name.clone()).collect();
-    let memory = touched(problem, &place);
+    let memory = touched(problem, place.iter().map(|device| (vec![*device], 1)));
+    let place = place.into_iter().map(|device| vec![device]).collect();
     Ok(View { names, place, work, order: blocks.order.clone(), links, stages, memory, cost, ..View::default() })
 }
 
@@ -146,7 +158,7 @@ fn on_equal_devices(problem: &Problem, view: &Pipeline, blocks: &Blocks<'_>, cos
     }
     View {
         names: (0..k).map(|stage| format!("stage {stage}")).collect(),
-        place,
+        place: place.into_iter().map(|device| vec![device]).collect(),
         work: view.work.clone(),
         order: blocks.order.clone(),
         links,
@@ -209,12 +221,12 @@ fn in_network(problem: &Problem, place: &[usize]) -> Result<View, Error> {
     let links = Links::between(numbered, place, |tensor, from, to| takes(problem, view, tensor, from, to))?;
     Ok(View {
         names: problem.devices.iter().map(|device| device.name.clone()).collect(),
-        place: place.to_vec(),
+        place: place.iter().map(|device| vec![*device]).collect(),
         work,
         order: topological(nodes, crate::order::edges(problem).into_iter()),
         links,
         stages: vec![Vec::new(); problem.devices.len()],
-        memory: touched(problem, place),
+        memory: touched(problem, place.iter().map(|device| (vec![*device], 1))),
         cost: StageCost::Overlap,
         ..View::default()
     })
@@ -238,21 +250,25 @@ fn check_devices(problem: &Problem, place: &[usize]) -> Result<(), Error> {
     }
 }
 
-/// Returns the memory usage of each device if it holds all tensors that its tasks access.
-fn touched(problem: &Problem, place: &[usize]) -> Vec<Memory> {
-    let once = |(task, device): (usize, &usize)| Launch {
+/// Returns the memory usage of each device if it holds all tensors that its tasks access. `place` has the devices of each
+/// node, and the number of inputs that it takes at once.
+fn touched(problem: &Problem, place: impl Iterator<Item = (Vec<usize>, u32)>) -> Vec<Memory> {
+    let launch = |task: usize, device: usize, size: u32| Launch {
         task,
-        device: *device,
-        inputs: vec![0],
+        device,
+        inputs: (0..size).collect(),
         start: Micros::ZERO,
         end: Micros::ZERO,
     };
-    let launches: Vec<Launch> = place.iter().enumerate().map(once).collect();
+    let of_node = |(task, (devices, size)): (usize, (Vec<usize>, u32))| {
+        devices.into_iter().map(move |device| launch(task, device, size))
+    };
+    let launches: Vec<Launch> = place.enumerate().flat_map(of_node).collect();
     let mut memory: Vec<Memory> = everything(problem, &launches)
         .into_iter()
         .zip(&problem.devices)
         .map(|(held, device)| Memory { peak: held, counted: held, capacity: device.memory, ..Memory::default() })
         .collect();
-    place.iter().zip(&problem.nodes).for_each(|(on, node)| memory[*on].weights += node.weight);
+    launches.iter().for_each(|launch| memory[launch.device].weights += problem.nodes[launch.task].weight);
     memory
 }

@@ -13,9 +13,9 @@ const ROUNDING: f64 = 1e-9;
 /// A pipeline in the common form of all kinds.
 pub(super) struct View {
     pub(super) names: Vec<String>,
-    /// Device of each node.
-    pub(super) place: Vec<usize>,
-    /// Time of each node on its device.
+    /// Devices of each node; several if they take turns.
+    pub(super) place: Vec<Vec<usize>>,
+    /// Time of each node on each of its devices, for one input.
     pub(super) work: Vec<Micros>,
     /// All nodes, in the execution order of their devices.
     pub(super) order: Vec<usize>,
@@ -34,16 +34,22 @@ pub(super) struct View {
 #[derive(Default)]
 pub(super) struct Links(Vec<Moved>);
 
-struct Moved {
-    tensor: usize,
-    task: usize,
-    from: usize,
-    bytes: Bytes,
-    /// Consuming devices, sorted, with the transfer time to each.
-    to: Vec<(usize, Micros)>,
+pub(super) struct Moved {
+    pub(super) tensor: usize,
+    pub(super) task: usize,
+    pub(super) from: usize,
+    /// Consuming devices, sorted, with the bytes and the time of the transfer to each.
+    pub(super) to: Vec<(usize, Bytes, Micros)>,
+    /// Bytes and time that the sender is busy for.
+    pub(super) sent: (Bytes, Micros),
 }
 
 impl Links {
+    /// Takes the transfers of tensors whose stages have several devices.
+    pub(super) fn shared(moved: Vec<Moved>) -> Self {
+        Self(moved)
+    }
+
     /// Collects the transferred tensors; `tensors` are pairs of number and tensor.
     pub(super) fn between<'a>(
         tensors: impl Iterator<Item = (usize, &'a Tensor)>,
@@ -56,10 +62,13 @@ impl Links {
             let mut to: Vec<usize> = tensor.to.iter().map(|to| place[*to]).filter(|to| *to != from).collect();
             to.sort_unstable();
             to.dedup();
-            let to: Vec<(usize, Micros)> =
-                to.into_iter().map(|to| Ok((to, takes(tensor, from, to)?))).collect::<Result<_, Error>>()?;
+            let to: Vec<(usize, Bytes, Micros)> = to
+                .into_iter()
+                .map(|to| Ok((to, tensor.bytes, takes(tensor, from, to)?)))
+                .collect::<Result<_, Error>>()?;
             if !to.is_empty() {
-                moved.push(Moved { tensor: index, task: tensor.from, from, bytes: tensor.bytes, to });
+                let longest = to.iter().map(|(_, _, takes)| *takes).fold(Micros::ZERO, Micros::max);
+                moved.push(Moved { tensor: index, task: tensor.from, from, to, sent: (tensor.bytes, longest) });
             }
         }
         Ok(Self(moved))
@@ -114,26 +123,32 @@ impl View {
         let row = usize::from(self.cost == StageCost::Overlap);
         if own {
             for moved in &self.links.0 {
-                for (to, takes) in &moved.to {
-                    lanes.hand_over(Way::In, (moved.task, moved.bytes), *to, row, *takes);
+                for (to, bytes, takes) in &moved.to {
+                    lanes.hand_over(Way::In, (moved.task, *bytes), *to, row, *takes);
                 }
             }
         }
         let mut transfers = self.transfers(devices, &lanes.handovers);
         let mut launches = Vec::with_capacity(self.order.len());
+        // Each device of a node has the same number of inputs, and each node the same number on all of its devices.
+        let counts = self.place.iter().map(Vec::len).filter(|count| *count > 0);
+        let inputs = counts.fold(1, |all, count| all / gcd(all, count) * count);
         for &task in &self.order {
-            let device = self.place[task];
-            let (start, end) = lanes.take(device, 0, self.work[task]);
-            launches.push(Launch { task, device, inputs: vec![0], start, end });
+            let turns = self.place[task].len();
+            for (turn, &device) in self.place[task].iter().enumerate() {
+                let (start, end) = lanes.take(device, 0, self.work[task]);
+                let inputs = (turn as u32..inputs as u32).step_by(turns).collect();
+                launches.push(Launch { task, device, inputs, start, end });
+            }
         }
         for (device, (bytes, takes)) in self.spill.iter().enumerate().filter(|(_, spill)| spill.0 > Bytes::ZERO) {
-            let last = self.order.iter().rfind(|task| self.place[**task] == device);
+            let last = self.order.iter().rfind(|task| self.place[**task].contains(&device));
             lanes.hand_over(Way::Spill, (last.copied().unwrap_or(0), *bytes), device, 0, *takes);
         }
         if own {
             for moved in &self.links.0 {
-                let longest = moved.to.iter().map(|(_, takes)| *takes).fold(Micros::ZERO, Micros::max);
-                lanes.hand_over(Way::Out, (moved.task, moved.bytes), moved.from, row, longest);
+                let (bytes, takes) = moved.sent;
+                lanes.hand_over(Way::Out, (moved.task, bytes), moved.from, row, takes);
             }
         }
         let pairs = self.pair_times(devices);
@@ -147,7 +162,7 @@ impl View {
         let mut taken_in = handovers.iter();
         let mut transfers = Vec::new();
         for moved in &self.links.0 {
-            for &(to, takes) in &moved.to {
+            for &(to, bytes, takes) in &moved.to {
                 let from = moved.from;
                 let (start, end) = match taken_in.next().filter(|_| self.equal) {
                     Some(handover) => (handover.start, handover.end),
@@ -157,7 +172,7 @@ impl View {
                         (start, start + takes)
                     }
                 };
-                let (tensor, task, bytes) = (Some(moved.tensor), moved.task, moved.bytes);
+                let (tensor, task) = (Some(moved.tensor), moved.task);
                 transfers.push(Transfer {
                     tensor,
                     task,
@@ -181,7 +196,7 @@ impl View {
     fn pair_times(&self, devices: usize) -> Vec<Micros> {
         let mut times = vec![Micros::ZERO; devices * devices];
         for moved in &self.links.0 {
-            moved.to.iter().for_each(|(to, takes)| times[moved.from * devices + to] += *takes);
+            moved.to.iter().for_each(|(to, _, takes)| times[moved.from * devices + to] += *takes);
         }
         times
     }
@@ -227,4 +242,9 @@ impl View {
         launches.sort_by(|a, b| a.start.total_cmp(&b.start).then((a.device, a.task).cmp(&(b.device, b.task))));
         Timeline { devices: uses, links, launches, transfers, handovers: lanes.handovers, end, cost: Some(self.cost) }
     }
+}
+
+/// Returns the greatest common divisor of two positive numbers.
+pub(super) fn gcd(a: usize, b: usize) -> usize {
+    if b == 0 { a } else { gcd(b, a % b) }
 }

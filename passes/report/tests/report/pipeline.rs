@@ -3,13 +3,19 @@
 use std::path::Path;
 
 use divi_planner::PipelineCost;
-use divi_planner::plan::{Bound, Limit, Plan, Schedule, Stages};
-use divi_planner::problem::EdgeNetwork;
+use divi_planner::plan::{Bound, Limit, Plan, Schedule, Stages, Turns};
+use divi_planner::problem::{Contention, EdgeNetwork};
+use divi_planner::random::Random;
 use divi_planner::units::{Bytes, BytesPerMicro, Micros};
 use divi_planner::{Objective, Options, Problem, solve};
 use divi_report::{StageCost, Timeline, Way};
 
 use crate::hand;
+
+#[path = "../../../planner/tests/small/batches.rs"]
+mod batches;
+#[path = "../../../planner/tests/small/random_problem.rs"]
+mod random_problem;
 
 #[test]
 fn a_serial_stage_receives_computes_and_sends() {
@@ -61,6 +67,40 @@ fn overlap_runs_devices_and_links_in_parallel() {
     slow.bandwidth[0][1] = Some(BytesPerMicro(10.0));
     let timeline = Timeline::of(&slow, &hand::pipeline(&slow, "overlap", 102.0)).unwrap();
     assert!(timeline.links[0].bottleneck && !timeline.devices[0].bottleneck);
+}
+
+#[test]
+fn stages_of_batches_and_replicas_take_the_time_of_one_input() {
+    let mut random = Random::new(5);
+    let mut replicas = 0;
+    for round in 0..60 {
+        let problem = batches::small(&mut random, [3, 4, 6][round % 3]);
+        let cost = [PipelineCost::Serial, PipelineCost::Overlap][round % 2];
+        let options = Options {
+            limit: Some(Limit::Iterations(20)),
+            max_batch: Some(4),
+            max_replicas: Some(2),
+            pipeline_cost: Some(cost),
+            ..Options::default()
+        };
+        // The time of a bus is not shown.
+        let Ok(plan) = solve(&problem, Objective::Pipeline, "auto", &options) else { continue };
+        let timeline = Timeline::of(&problem, &plan).unwrap();
+        if problem.contention != Contention::Off {
+            continue;
+        }
+        assert!((timeline.end - plan.value).abs() <= 1e-9 * plan.value, "{} {}", timeline.end, plan.value);
+        let shares: f64 = timeline.devices.iter().map(|device| device.share).sum();
+        assert!((shares - 1.0).abs() < 1e-9 || shares == 0.0, "{shares}");
+        assert!(
+            plan.value == Micros::ZERO
+                || timeline.devices.iter().any(|device| device.bottleneck)
+                || timeline.links.iter().any(|link| link.bottleneck)
+        );
+        let Schedule::BatchedPipeline { turns: Turns::Devices { devices, .. }, .. } = &plan.schedule else { panic!() };
+        replicas += usize::from(devices.iter().any(|devices| devices.len() > 1));
+    }
+    assert!(replicas > 5, "{replicas}");
 }
 
 fn regal(name: &str) -> Problem {
