@@ -7,7 +7,7 @@ module {
     return %x : tensor<2x10xf32>
   }
   func.func @main(%x: tensor<2x10xf32>) -> tensor<2x10xf32> {
-    // expected-error @below {{'divi.launch' op belongs to a plan of queued inputs, whose stages differ in batch size and cannot be merged: start from the module that was planned}}
+    // expected-error @below {{'divi.launch' op belongs to a plan of queued inputs or of a pipeline of batches, whose stages differ in batch size and cannot be merged: start from the module that was planned}}
     %0 = divi.launch @main.cpu0.0(%x) on @cpu0 {divi.inputs = array<i64: 0, 1>} : (tensor<2x10xf32>) -> tensor<2x10xf32>
     return %0 : tensor<2x10xf32>
   }

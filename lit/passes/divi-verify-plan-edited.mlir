@@ -108,3 +108,22 @@ module attributes {divi.plan = {objective = "pipeline", k = 2 : i64, decisions =
     return %2 : tensor<1000xf32>
   }
 }
+
+// -----
+
+// Tests that an edited pipeline of batches has a new value, and its starts are not verified.
+// expected-warning @below {{the placement was edited after planning: bottleneck is now 15 us (was 14 us), bound 0 us, gap 100.0 %; divi-outline continues from there}}
+module attributes {divi.plan = {objective = "pipeline", value = 14.0 : f64, bound = 0.0 : f64, gap = 1.0 : f64, bound_by = "path", algorithm = "auto", seed = 7 : i64, decisions = "0000000000000000", inputs = 4 : i64, k = 2 : i64, max_batch = 4 : i64, max_replicas = 2 : i64}} {
+  divi.device @cpu0 {kind = "cpu", memory = 1048576 : i64, batch_sizes = [1, 2, 4]}
+  divi.device @cpu1 {kind = "cpu", memory = 1048576 : i64, batch_sizes = [1, 2]}
+  divi.device @cpu2 {kind = "cpu", memory = 1048576 : i64, batch_sizes = [1, 2]}
+  divi.link @cpu0 -> @cpu1 {bandwidth = 4.0e9 : f64, latency = 0.0 : f64}
+  divi.link @cpu1 -> @cpu0 {bandwidth = 4.0e9 : f64, latency = 0.0 : f64}
+  divi.link @cpu0 -> @cpu2 {bandwidth = 4.0e9 : f64, latency = 0.0 : f64}
+  divi.link @cpu2 -> @cpu0 {bandwidth = 4.0e9 : f64, latency = 0.0 : f64}
+  func.func @main(%x: tensor<1x1000xf32> {onnx.name = "x"}) -> (tensor<1x1000xf32> {onnx.name = "y"}) {
+    %0 = "onnx.Relu"(%x) {onnx_node_name = "relu", divi.stage = 0 : i64, divi.batches = [#divi.batch<@cpu0, start = 0.0, inputs = [0, 1, 2, 3]>], divi.cost = #divi.cost<@cpu0 = {1 = 20.0, 2 = 21.0, 4 = 24.0}>} : (tensor<1x1000xf32>) -> tensor<1x1000xf32>
+    %1 = "onnx.Exp"(%0) {onnx_node_name = "exp", divi.stage = 1 : i64, divi.batches = [#divi.batch<@cpu1, start = 3.0, inputs = [0]>, #divi.batch<@cpu2, start = 3.0, inputs = [1]>, #divi.batch<@cpu1, start = 4.0, inputs = [2]>, #divi.batch<@cpu2, start = 5.0, inputs = [3]>], divi.cost = #divi.cost<@cpu1 = {1 = 28.0, 2 = 28.0}, @cpu2 = {1 = 28.0, 2 = 28.0}>} : (tensor<1x1000xf32>) -> tensor<1x1000xf32>
+    return %1 : tensor<1x1000xf32>
+  }
+}

@@ -41,6 +41,8 @@ enum Plan {
     Latency,
     /// Pipeline of stages.
     Pipeline,
+    /// Pipeline whose stages take batches or have several devices.
+    Turns,
     /// Queue of this many inputs.
     Batch(u32),
     /// Branches of GoogLeNet pinned to alternating devices, so that activations are transferred back and forth.
@@ -49,7 +51,7 @@ enum Plan {
 
 /// Models and plans of every run.
 const QUICK: &[(&str, &[Plan])] = &[
-    ("squeezenet1_1", &[Plan::Single, Plan::Batch(3)]),
+    ("squeezenet1_1", &[Plan::Single, Plan::Batch(3), Plan::Turns]),
     ("mobilenet_v2", &[Plan::Single]),
     ("resnet18", &[Plan::Single]),
     ("googlenet", &[Plan::Latency, Plan::Pipeline, Plan::Scattered]),
@@ -128,8 +130,6 @@ fn write_original(name: &str, folder: &Path) -> PathBuf {
 fn check(name: &str, plan: Plan, original: &Path, folder: &Path) -> Result<(), String> {
     let (data, bundle) = (folder.join("data"), folder.join("bundle"));
     fs::create_dir_all(&data).expect("the folder is writable");
-    let count = if let Plan::Batch(count) = plan { count } else { 1 };
-    expect(original, &data, count)?;
     let context = divi_test::context();
     let module = imported(&context, name);
     let start = Instant::now();
@@ -142,6 +142,11 @@ fn check(name: &str, plan: Plan, original: &Path, folder: &Path) -> Result<(), S
     for &threads in threads {
         let options = divi_runtime::Options { threads, ..Default::default() };
         let runtime = Runtime::load(&bundle, options).map_err(|error| error.to_string())?;
+        let inputs = runtime.bundle().objective.inputs;
+        if matches!(plan, Plan::Batch(_) | Plan::Turns) != (inputs > 1) {
+            return Err(format!("a request has {inputs} inputs"));
+        }
+        expect(original, &data, inputs as u32)?;
         let devices = runtime.bundle().stages.iter().map(|stage| stage.device).max().map_or(0, |last| last + 1);
         let error = largest_error(&runtime, &data)?;
         let run = start.elapsed();
@@ -172,10 +177,17 @@ fn large(folder: &Path) -> String {
 fn settings(plan: Plan, system: String) -> Settings {
     let (objective, inputs) = match plan {
         Plan::Single | Plan::Latency | Plan::Scattered => (Objective::Latency, None),
-        Plan::Pipeline => (Objective::Pipeline, None),
+        Plan::Pipeline | Plan::Turns => (Objective::Pipeline, None),
         Plan::Batch(inputs) => (Objective::Batch, Some(inputs)),
     };
-    let planner = divi_planner::Options { inputs, limit: Some(Limit::Iterations(50)), ..Default::default() };
+    let most = (plan == Plan::Turns).then_some(2);
+    let planner = divi_planner::Options {
+        inputs,
+        limit: Some(Limit::Iterations(50)),
+        max_batch: most,
+        max_replicas: most,
+        ..Default::default()
+    };
     let algorithm = if plan == Plan::Single { "single" } else { "auto" }.to_owned();
     let pins = match plan {
         Plan::Scattered => (1..5).map(|branch| format!("*/branch{branch}/*=cpu{}", branch % 2)).collect(),

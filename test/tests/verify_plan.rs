@@ -12,7 +12,7 @@ use melior::{Context, pass::PassManager, utility::parse_pass_pipeline};
 use std::sync::OnceLock;
 
 /// Options of `divi-partition`.
-const OPTIONS: [&str; 13] = [
+const OPTIONS: [&str; 15] = [
     "algorithm=heft",
     "objective=batch inputs=4 algorithm=heft",
     "objective=batch inputs=4 launches=many iterations=50",
@@ -26,9 +26,11 @@ const OPTIONS: [&str; 13] = [
     "objective=pipeline algorithm=slicegraph iterations=20 contention=shared",
     "algorithm=heft contention=exclusive cold",
     "algorithm=sortinghat iterations=20 contention=shared resident=0.5",
+    "objective=pipeline max-batch=4 allow-shared-devices iterations=20 min-gain=0",
+    "objective=pipeline max-batch=2 replicas=2 pipeline-cost=overlap iterations=20 min-gain=0",
 ];
 /// Default number of random graphs; overridden by `DIVI_GRAPHS`.
-const GRAPHS: u64 = 13;
+const GRAPHS: u64 = 15;
 /// Options with which parameters arrive with the input, so that stages cannot be merged.
 const COLD: [&str; 2] = ["cold", "resident"];
 

@@ -10,13 +10,14 @@
 //   divi.device = @gpu0     decision: the device to run on
 //   divi.start = 120.5 : f64            start in microseconds; in a pipeline relative to the start of the stage
 //   divi.stage = 2 : i64                index of the pipeline stage
-//   divi.batches = [#divi.batch<…>]     replaces divi.device and divi.start for queued inputs: one launch per batch
+//   divi.batches = [#divi.batch<…>]     replaces divi.device and divi.start for queued inputs: one launch per batch; beside
+//                                       divi.stage, the launches for one request of a pipeline of batches
 //   divi.moves = [#divi.move<…>]        transfers of the results, if contention on buses is modeled; on the function
 //                                       that runs the model, transfers of its arguments
 //   divi.end = 130.5 : f64              on a transfer: its end in microseconds, if contention on buses is modeled
 //   divi.copies = [#divi.move<…>]       transfers of the parameters from host memory to the device, for cold starts
 //   divi.resident = @gpu0               device that holds the parameters from an earlier run
-//   divi.inputs = array<i64: 4, 5>      queued inputs of a launch
+//   divi.inputs = array<i64: 4, 5>      inputs of a launch, of a queue or of a request of a pipeline of batches
 //   divi.cost = #divi.cost<…>           time on each device
 //   divi.flops = 2048 : i64, divi.bound = {gpu0 = "memory"}, divi.weight_bytes and divi.{input,output,scratch}_bytes
 //                           work, and the bottleneck on each device

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use divi_dialect::{Operation, attr};
-use divi_planner::{Problem, problem::Node, units::Micros};
+use divi_planner::{Plan, Problem, problem::Node, units::Micros};
+use melior::ir::Attribute;
 use rustc_hash::FxHashSet;
 use sha2::{Digest, Sha256};
 
@@ -20,15 +21,56 @@ pub(crate) fn fingerprint(tasks: &[Operation<'_>]) -> String {
 }
 
 /// Returns 16 hexadecimal digits that identify the problem a bound is proven for: times, sizes, devices, links,
-/// constraints and the pipeline cost model. If all tasks have unique names, their order does not matter.
-pub(crate) fn problem(problem: &Problem, pipeline_cost: Option<&str>, shared_devices: bool) -> String {
+/// constraints and the rules for pipelines. If all tasks have unique names, their order does not matter.
+pub(crate) fn problem(problem: &Problem, rules: &PipelineRules<'_>) -> String {
+    let PipelineRules { pipeline_cost, shared_devices, max_batch, max_replicas } = *rules;
     let mut hash = Sha256::new();
     match names(problem) {
         Some(names) => hash.update(in_any_order(problem, &names)),
         None => hash.update(problem.hash()),
     }
     hash.update(format!(" {} {shared_devices}", pipeline_cost.unwrap_or("serial")));
+    if max_batch.is_some() || max_replicas.is_some() {
+        hash.update(format!(" {} {}", max_batch.unwrap_or(1), max_replicas.unwrap_or(1)));
+    }
     short(&hash.finalize())
+}
+
+/// Rules that pipelines are planned under.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct PipelineRules<'a> {
+    /// Cost model of a stage; serial if unset.
+    pub(crate) pipeline_cost: Option<&'a str>,
+    /// True if a device may run several stages.
+    pub(crate) shared_devices: bool,
+    /// Maximum batch size of a stage; unset if stages take one input.
+    pub(crate) max_batch: Option<u32>,
+    /// Maximum number of devices that take turns at a stage; unset if it is one.
+    pub(crate) max_replicas: Option<u32>,
+}
+
+impl<'a> PipelineRules<'a> {
+    /// Returns the rules of a plan.
+    pub(crate) fn of_plan(plan: &'a Plan) -> Self {
+        Self {
+            pipeline_cost: plan.pipeline_cost.as_deref(),
+            shared_devices: plan.shared_devices,
+            max_batch: plan.max_batch,
+            max_replicas: plan.max_replicas,
+        }
+    }
+
+    /// Returns the rules in a certificate (`divi.plan`).
+    pub(crate) fn of_certificate(certificate: Attribute<'a>) -> Self {
+        let entry = |name| attr::entry(certificate, name);
+        let count = |name| entry(name).and_then(attr::as_integer).and_then(|count| u32::try_from(count).ok());
+        Self {
+            pipeline_cost: entry("pipeline_cost").and_then(attr::as_string),
+            shared_devices: entry("shared_devices").is_some(),
+            max_batch: count("max_batch"),
+            max_replicas: count("max_replicas"),
+        }
+    }
 }
 
 /// Returns true if all tasks have unique names.
@@ -196,13 +238,16 @@ mod tests {
 
     #[test]
     fn problem_fingerprint_does_not_depend_on_task_order() {
-        let mark = |of: &Problem| problem(of, None, false);
+        let mark = |of: &Problem| problem(of, &PipelineRules::default());
         let (first, second) = (posed(["a", "b", "c"], [1.0, 2.0, 3.0]), posed(["a", "c", "b"], [1.0, 2.0, 3.0]));
         // Modules of earlier versions contain such values.
         assert_eq!(mark(&first), "94fc65e53804c9a0");
         assert!(first.hash() != second.hash() && mark(&first) == mark(&second));
         assert_ne!(mark(&first), mark(&posed(["a", "b", "c"], [1.0, 3.0, 2.0])));
-        assert_ne!(mark(&first), problem(&first, Some("overlap"), false));
+        let overlap = PipelineRules { pipeline_cost: Some("overlap"), ..PipelineRules::default() };
+        assert_ne!(mark(&first), problem(&first, &overlap));
+        let batched = PipelineRules { max_batch: Some(4), ..PipelineRules::default() };
+        assert_ne!(mark(&first), problem(&first, &batched));
         let changed = |change: &dyn Fn(&mut Problem)| {
             let mut other = second.clone();
             change(&mut other);

@@ -2,10 +2,10 @@
 
 use crate::{
     cost::ModuleProblem,
-    decisions::{fingerprint, has_names, problem},
+    decisions::{PipelineRules, fingerprint, has_names, problem},
     declared::{InlineStages, InlineStagesStatistics},
     ir::{Failure, describe, error, warning},
-    partition::{Marks, Moved, mark, read_plan, write_certificate, write_moves},
+    partition::{Marks, Moved, PipelineShape, mark, read_plan, write_certificate, write_moves},
     tasks::{Tasks, entry, is_constant, moves_of},
 };
 use divi_dialect::{Block, Operation, Value, attr, op};
@@ -21,7 +21,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// removed. Every task gets its device and start again, so that the plan can be changed and outlined again. Returns the
 /// number of stages. Copies of a constant in several stages are merged.
 ///
-/// Fails for queued inputs: at each number of inputs, stages are different functions, which cannot be merged.
+/// Fails for queued inputs and pipelines of batches: at each number of inputs, stages are different functions, which cannot be merged.
 pub fn inline_stages(module: Operation<'_>) -> Result<u64, Failure> {
     let function = entry(module)?;
     let Some(&block) = function.blocks().first() else { return Ok(0) };
@@ -120,8 +120,7 @@ fn renew_certificate(module: Operation<'_>, tasks: &[Operation<'_>]) -> Result<(
         return Ok(());
     }
     let module_problem = ModuleProblem::build(module, 1)?;
-    let cost = entry("pipeline_cost").and_then(attr::as_string);
-    let problem_now = problem(&module_problem.problem, cost, entry("shared_devices").is_some());
+    let problem_now = problem(&module_problem.problem, &PipelineRules::of_certificate(plan));
     let proven_for = entry("problem").and_then(attr::as_string).map(str::to_owned);
     let is_changed = proven_for.as_ref().is_some_and(|mark| *mark != problem_now);
     if is_changed && !has_names(&module_problem.problem) {
@@ -132,7 +131,7 @@ fn renew_certificate(module: Operation<'_>, tasks: &[Operation<'_>]) -> Result<(
         let plan = read_plan(module, &module_problem)?;
         let problem = proven_for.map(|_| problem_now);
         let marks = Marks { decisions: Some(decided), problem, ..Marks::kept(module) };
-        write_certificate(module, &plan, 0, &marks);
+        write_certificate(module, &plan, PipelineShape::default(), &marks);
         if is_changed && has_names(&module_problem.problem) {
             let message = format!(
                 "costs, devices or constraints have changed since planning: the proven bound no longer holds, the \
@@ -147,8 +146,8 @@ fn renew_certificate(module: Operation<'_>, tasks: &[Operation<'_>]) -> Result<(
 
 fn refuse(step: Operation<'_>) -> Failure {
     let message = format!(
-        "{} belongs to a plan of queued inputs, whose stages differ in batch size and cannot be merged: \
-         start from the module that was planned",
+        "{} belongs to a plan of queued inputs or of a pipeline of batches, whose stages differ in batch size and cannot be \
+         merged: start from the module that was planned",
         describe(step)
     );
     error(step, &message);

@@ -7,14 +7,14 @@ mod parts;
 
 use crate::{
     cost::ModuleProblem,
-    decisions,
+    decisions::{self, PipelineRules},
     declared::{Outline, OutlineStatistics},
     ir::{Failure, error, warning},
-    partition::{Marks, planned_inputs, read_plan, remove_decisions, write_certificate},
+    partition::{Marks, PipelineShape, planned_inputs, read_plan, remove_decisions, write_certificate},
     session::Session,
 };
 use divi_dialect::Operation;
-use divi_planner::Objective;
+use divi_planner::plan::Schedule;
 use divi_stages::{StageOptions, Staged, stages};
 use model::Model;
 
@@ -39,10 +39,8 @@ pub fn outline(
     };
     let module_problem = ModuleProblem::build(module, inputs)?;
     let plan = read_plan(module, &module_problem)?;
-    let outputs = module_problem.first_task + module_problem.tasks.len()..module_problem.problem.nodes.len();
-    let ports = (0..module_problem.first_task).chain(outputs).collect();
-    let options = StageOptions { min_tasks: min_stage_ops, ports: Some(ports) };
-    let proven_for = decisions::problem(&module_problem.problem, plan.pipeline_cost.as_deref(), plan.shared_devices);
+    let options = StageOptions { min_tasks: min_stage_ops, ports: Some(module_problem.ports()) };
+    let proven_for = decisions::problem(&module_problem.problem, &PipelineRules::of_plan(&plan));
     let staged = stages(&module_problem.problem, &plan, &options).map_err(|wrong| {
         error(module, &wrong.to_string());
         Failure
@@ -58,8 +56,12 @@ pub fn outline(
     let launched = function::functions(&model)?;
     let moved = flow::rewrite(&model, &launched)?;
     remove_decisions(module_problem.function);
-    let pipeline = if staged.plan.objective == Objective::Pipeline { staged.stages.len() } else { 0 };
-    write_certificate(module, &staged.plan, pipeline, &Marks { problem: Some(proven_for), ..Marks::kept(module) });
+    // One more than the last.
+    let last = staged.stages.iter().filter_map(|stage| stage.number).max();
+    let is_batched = matches!(staged.plan.schedule, Schedule::BatchedPipeline { .. });
+    let shape =
+        PipelineShape { stages: last.map_or(0, |last| last + 1), inputs: if is_batched { staged.inputs } else { 0 } };
+    write_certificate(module, &staged.plan, shape, &Marks { problem: Some(proven_for), ..Marks::kept(module) });
     let Staged { stages, moves, elided, merged, plan, .. } = staged;
     if let Some(session) = session {
         session.staged(plan);

@@ -21,16 +21,16 @@ use crate::{
 use divi_dialect::{Operation, attr};
 use divi_planner::{
     DEFAULT_ALGORITHM, Objective, Plan, Problem,
-    plan::{LaunchRule, Limit},
+    plan::{LaunchRule, Limit, Schedule, Stages, Turns},
     problem::Contention,
 };
-use divi_stages::retime;
+use divi_stages::{TurnStages, retime};
 
 pub(crate) use constraints::exclude;
 pub(crate) use moves::{Moved, write as write_moves};
 pub use options::Options;
 pub(crate) use read::read_plan;
-pub(crate) use write::{Marks, mark, remove_decisions, write_certificate, write_plan};
+pub(crate) use write::{Marks, PipelineShape, mark, remove_decisions, write_certificate, write_plan};
 
 //===----------------------------------------------------------------------===//
 // --divi-partition
@@ -121,6 +121,7 @@ pub fn partition(module: Operation<'_>, options: &Options, session: Option<&mut 
             earliest.transpose().map_err(|error| fail(&error))?.unwrap_or(plan)
         }
     };
+    let plan = staged(&module_problem, plan).map_err(|error| fail(&error))?;
     plan.warnings().iter().for_each(|message| warning(module, message));
     warn_of_no_bus(module, &module_problem);
     warn_of_idle_devices(module, &module_problem, &plan);
@@ -132,6 +133,25 @@ pub fn partition(module: Operation<'_>, options: &Options, session: Option<&mut 
     Ok(())
 }
 
+/// Returns a pipeline of batches with its stages in order; if each stage takes one input on one device, as a pipeline of
+/// single inputs. The bound is valid for both. Other plans are returned as they are.
+fn staged(module_problem: &ModuleProblem<'_>, plan: Plan) -> Result<Plan, divi_planner::Error> {
+    let (problem, ports) = (&module_problem.problem, module_problem.ports());
+    let mut plan = divi_stages::in_stage_order(problem, plan, Some(&ports))?;
+    let Some(stages) = TurnStages::of(problem, &plan, Some(&ports))? else { return Ok(plan) };
+    stages.request_inputs()?;
+    if stages.is_plain()
+        && let Schedule::BatchedPipeline { block, k, bottleneck, turns: Turns::Devices { devices, .. }, order } =
+            &plan.schedule
+    {
+        let block_device = Some(devices.iter().map(|devices| devices[0]).collect());
+        let stages = Some(Stages { block_device, order: order.clone() });
+        plan.schedule = Schedule::Pipeline { block: block.clone(), k: *k, bottleneck: *bottleneck, stages };
+        (plan.max_batch, plan.max_replicas) = (None, None);
+    }
+    Ok(plan)
+}
+
 /// Returns the best plan on one device, in place of one that uses several; `None` if no device can run everything. The
 /// bound is valid for both.
 fn alone(module_problem: &ModuleProblem<'_>, plan: &Plan, options: &divi_planner::Options) -> Option<Plan> {
@@ -141,7 +161,7 @@ fn alone(module_problem: &ModuleProblem<'_>, plan: &Plan, options: &divi_planner
     }
     let mut one = match plan.objective {
         Objective::Pipeline => {
-            let options = divi_planner::Options { stages: Some(1), ..options.clone() };
+            let options = divi_planner::Options { stages: Some(1), max_replicas: None, ..options.clone() };
             divi_planner::solve(&module_problem.problem, plan.objective, &plan.algorithm, &options).ok()
         }
         Objective::Latency | Objective::Batch => {
@@ -255,7 +275,7 @@ fn warn_of_fallbacks(module_problem: &ModuleProblem<'_>) {
     warning(first, &format!("{count} on @{host} because no other device supports them: {}", kinds.join(", ")));
 }
 
-/// Returns the number of inputs that the plan of a module is for.
+/// Returns the number of inputs of the problem that the plan of a module is for: those of the queue, otherwise one.
 pub(crate) fn planned_inputs(module: Operation<'_>) -> Option<u32> {
     let plan = module.get(attr::PLAN)?;
     let entry = |name| attr::entry(plan, name);

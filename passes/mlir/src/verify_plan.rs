@@ -20,6 +20,7 @@ mod runs;
 mod task;
 #[cfg(test)]
 mod tests;
+mod turns;
 
 use crate::{
     declared::VerifyPlan,

@@ -248,7 +248,8 @@ def Partition : DiviPass<"divi-partition"> {
   let description = [{
     Solves the planning problem of a module with costs (`divi-emit-problem` writes it). Every task gets `divi.device` and
     `divi.start`, with queued inputs `divi.batches`, in a pipeline `divi.stage`; the module gets the certificate,
-    `divi.plan`. Values cross devices implicitly until `divi-outline` inserts transfers.
+    `divi.plan`. If stages of a pipeline take batches or have several devices, `divi.stage` and `divi.batches`: the launches
+    for one request, which has `inputs` inputs (an entry of `divi.plan`). Values cross devices implicitly until `divi-outline` inserts transfers.
 
     Under contention on buses (`divi.contention`), `divi.moves` has the times of transfers; in a cold start (`divi.cold`),
     `divi.copies` has the times at which parameters are copied to devices.
@@ -268,6 +269,11 @@ def Partition : DiviPass<"divi-partition"> {
     Option<"stages", "k", "int64_t", /*default=*/"0", "Maximum number of stages of a pipeline (0: one per device)">,
     Option<"sharedDevices", "allow-shared-devices", "bool", /*default=*/"false",
            "A device may have several stages of a pipeline, and takes the sum of their times">,
+    Option<"maxBatch", "max-batch", "int64_t", /*default=*/"0",
+           "Maximum number of inputs that a stage of a pipeline takes at once, of the batch sizes of its device (0: the least "
+           "with which every task has a device, mostly 1)">,
+    Option<"replicas", "replicas", "int64_t", /*default=*/"0",
+           "Maximum number of equal devices that take turns at a stage of a pipeline (0: 1)">,
     Option<"pipelineCost", "pipeline-cost", "std::string", /*default=*/"\"\"",
            "Cost model of a stage: serial (inputs, work, outputs; the default) or overlap (the longest of them)">,
     Option<"order", "order", "std::string", /*default=*/"\"\"",
@@ -310,7 +316,8 @@ def Outline : DiviPass<"divi-outline"> {
     that are out of date are updated, and `divi.plan` has the value of the stages.
 
     With queued inputs (objective batch), the model's function takes the whole queue: `divi.slice` selects inputs of a
-    tensor, `divi.gather` concatenates them, and each stage has the batch size of its launch.
+    tensor, `divi.gather` concatenates them, and each stage has the batch size of its launch. A pipeline whose stages take
+    batches or have several devices takes the inputs of one request in the same way.
   }];
   let options = [
     Option<"minStageOps", "min-stage-ops", "int64_t", /*default=*/"0",
@@ -330,7 +337,7 @@ def InlineStages : DiviPass<"divi-inline-stages"> {
   let summary = "Replace launches by the tasks of their stages";
   let description = [{
     Undoes `divi-outline` for plans of one input and of pipelines: every task gets its device and start again, so that the
-    plan can be changed by hand and outlined again. Stages of queued inputs are an error.
+    plan can be changed by hand and outlined again. Stages of queued inputs and of pipelines of batches are an error.
   }];
   let statistics = [
     Statistic<"numInlined", "num-inlined", "Number of stages that were inlined">,

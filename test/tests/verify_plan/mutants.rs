@@ -18,7 +18,7 @@ pub(crate) const NAMES: [&str; 10] = [
 
 /// Returns mutants of a plan and of its stages, by name of the mutation.
 pub(crate) fn of(random: &mut Random, planned: &str, outlined: &str) -> Vec<(&'static str, String)> {
-    let is_batch = planned.contains("objective = \"batch\"");
+    let is_batch = planned.contains("divi.batches");
     let mut mutants = vec![("wrong value", longer(planned)), ("wrong value", longer(outlined))];
     mutants.extend(at_once(random, planned).map(|broken| ("task starts at zero", broken)));
     mutants.extend(launched_at_once(random, outlined).map(|broken| ("launch starts at zero", broken)));

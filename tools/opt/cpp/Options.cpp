@@ -80,6 +80,12 @@ static cl::opt<int64_t> stages("k", cl::init(0), cl::cat(planning),
                                cl::value_desc("N"));
 static cl::opt<bool> sharedDevices("allow-shared-devices", cl::cat(planning),
                                    cl::desc("Allow several pipeline stages on one device, whose times add up"));
+static cl::opt<int64_t> maxBatch("max-batch", cl::init(0), cl::cat(planning),
+                                 cl::desc("Maximum number of inputs that a pipeline stage takes at once (default: mostly 1)"),
+                                 cl::value_desc("N"));
+static cl::opt<int64_t> replicas("replicas", cl::init(0), cl::cat(planning),
+                                 cl::desc("Maximum number of equal devices that take turns at a pipeline stage (default: 1)"),
+                                 cl::value_desc("N"));
 static cl::opt<std::string> pipelineCost("pipeline-cost", cl::cat(planning), cl::desc("Cost model of a pipeline stage"),
                                          cl::value_desc("serial|overlap"));
 static cl::opt<std::string> order("order", cl::cat(planning), cl::desc("Search for the orders that slicegraph slices"),
@@ -185,8 +191,8 @@ static const cl::Option *given(std::initializer_list<std::reference_wrapper<cl::
 static std::string unread() {
   if (plans())
     return "";
-  if (const cl::Option *option = given({objective, algorithm, launches, stages, sharedDevices, pipelineCost, order, resident,
-                                        minGain, symmetry, seed, iterations, timeLimit, minStageOps, asJson}))
+  if (const cl::Option *option = given({objective, algorithm, launches, stages, sharedDevices, maxBatch, replicas,
+                                        pipelineCost, order, resident, minGain, symmetry, seed, iterations, timeLimit, minStageOps, asJson}))
     return ("--" + option->ArgStr + " requires a plan; add --partition, or remove it").str();
   if (const cl::Option *option =
           given({inputCount, contention, cold, pins, exclusions, groups, hostWeights, placement});
@@ -249,6 +255,8 @@ PartitionOptions partitionOptions() {
   options.launches = launches;
   options.stages = stages;
   options.sharedDevices = sharedDevices;
+  options.maxBatch = maxBatch;
+  options.replicas = replicas;
   options.pipelineCost = pipelineCost;
   options.order = order;
   options.contention = contention;

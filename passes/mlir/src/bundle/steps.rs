@@ -102,12 +102,11 @@ fn objective(module: Operation<'_>) -> Objective {
         _ => Mode::Latency,
     };
     let inputs = entry("inputs").and_then(attr::as_integer).and_then(|inputs| u64::try_from(inputs).ok());
-    Objective {
-        mode,
-        inputs: inputs.unwrap_or(1).max(1),
-        predicted_us: entry("value").and_then(attr::as_float),
-        bound_us: entry("bound").and_then(attr::as_float),
-    }
+    let inputs = inputs.unwrap_or(1).max(1);
+    // Values of pipelines are for one input, those of bundles for a request.
+    let scale = if mode == Mode::Pipeline { inputs as f64 } else { 1.0 };
+    let of_request = |name| entry(name).and_then(attr::as_float).map(|micros| micros * scale);
+    Objective { mode, inputs, predicted_us: of_request("value"), bound_us: of_request("bound") }
 }
 
 /// State of the walk over the entry function.

@@ -80,6 +80,12 @@ impl<'m> ModuleProblem<'m> {
         })
     }
 
+    /// Returns the nodes of the model's inputs and outputs.
+    pub(crate) fn ports(&self) -> Vec<usize> {
+        let outputs = self.first_task + self.tasks.len()..self.problem.nodes.len();
+        (0..self.first_task).chain(outputs).collect()
+    }
+
     /// Returns the index of the device with a name.
     pub(crate) fn device(&self, name: &str) -> Option<usize> {
         self.problem.devices.iter().position(|device| device.name == name)

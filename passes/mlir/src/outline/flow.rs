@@ -7,7 +7,6 @@ use super::{
 };
 use crate::{ir::Failure, rebatch::Batch, tasks::is_constant};
 use divi_dialect::{NamedAttribute, NewOperation, Operation, Value, attr, op, reshaped_type};
-use divi_planner::Objective;
 use divi_stages::{Move, Source, Stage};
 use melior::ir::{Location, Type};
 use rustc_hash::FxHashMap;
@@ -131,7 +130,7 @@ impl<'m> Flow<'m> {
     }
 
     fn launch(&mut self, index: usize, launched: &Launched<'m>) {
-        let Stage { device, inputs, start, .. } = &self.model.staged.stages[index];
+        let Stage { device, inputs, number, start, .. } = &self.model.staged.stages[index];
         let operands: Vec<_> = launched.takes.iter().map(|&tensor| self.value(tensor, *device, inputs)).collect();
         let model = self.model;
         let mut attributes = vec![
@@ -139,14 +138,11 @@ impl<'m> Flow<'m> {
             attr::LAUNCH_DEVICE.named(model.context, model.device_name(*device)),
             attr::START.named(model.context, start.0),
         ];
-        match model.staged.plan.objective {
-            Objective::Latency => {}
-            Objective::Batch => {
-                let inputs: Vec<i64> = inputs.iter().map(|&input| input.into()).collect();
-                attributes.push(attr::INPUTS.named(model.context, &inputs));
-            }
-            Objective::Pipeline => attributes.push(attr::STAGE.named(model.context, index as i64)),
+        if model.is_queued() {
+            let inputs: Vec<i64> = inputs.iter().map(|&input| input.into()).collect();
+            attributes.push(attr::INPUTS.named(model.context, &inputs));
         }
+        attributes.extend(number.map(|number| attr::STAGE.named(model.context, number as i64)));
         let launch = self.append(op::LAUNCH, launched.location, &operands, &launched.types, &attributes);
         for (&tensor, result) in launched.gives.iter().zip(launch.results()) {
             self.put(tensor, *device, inputs.clone(), result);

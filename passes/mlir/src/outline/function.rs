@@ -8,7 +8,6 @@ use crate::{
     tasks::{is_constant, reads},
 };
 use divi_dialect::{Block, NewOperation, Operation, Region, Value, attr, op};
-use divi_planner::Objective;
 use divi_stages::Stage;
 use melior::ir::{Location, Type};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -210,15 +209,13 @@ impl<'m> Body<'m> {
     /// Creates a function with the body, before the entry function.
     fn function(&self, name: &str) -> Operation<'m> {
         let Self { model, block, .. } = *self;
-        let Stage { device, tasks, .. } = &model.staged.stages[self.stage];
+        let Stage { device, tasks, number, .. } = &model.staged.stages[self.stage];
         let mut attributes = vec![
             attr::SYM_NAME.named(model.context, name),
             attr::SYM_VISIBILITY.named(model.context, "private"),
             attr::DEVICE.named(model.context, model.device_name(*device)),
         ];
-        if model.staged.plan.objective == Objective::Pipeline {
-            attributes.push(attr::STAGE.named(model.context, self.stage as i64));
-        }
+        attributes.extend(number.map(|number| attr::STAGE.named(model.context, number as i64)));
         attributes.push(attr::FUNCTION_TYPE.named(model.context, type_of_body(model.context, block)));
         let region = Region::create();
         region.append(block);

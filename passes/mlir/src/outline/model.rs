@@ -7,7 +7,7 @@ use crate::{
     tasks::{Tasks, entry, task_name},
 };
 use divi_dialect::{Block, Operation, Value, attr, function_type, op};
-use divi_planner::{Objective, Problem, problem::Tensor};
+use divi_planner::{Problem, plan::Schedule, problem::Tensor};
 use divi_stages::{Stage, Staged};
 use melior::{
     ContextRef,
@@ -29,7 +29,7 @@ pub(super) struct Model<'m> {
     tensor_of: FxHashMap<Value<'m>, usize>,
     /// Stage that runs a node for an input.
     stage_of: BTreeMap<(usize, u32), usize>,
-    /// Number of queued inputs.
+    /// Number of inputs of the queue, or of a request of a pipeline.
     pub(super) queued: u32,
     /// If several inputs are queued: the function rebatched to each number of inputs that is launched, and to all.
     batched: BTreeMap<u32, Rebatched<'m>>,
@@ -54,7 +54,7 @@ impl<'m> Model<'m> {
                 });
             }
         }
-        let queued = if staged.plan.objective == Objective::Batch { module_problem.problem.inputs } else { 1 };
+        let queued = staged.inputs;
         let mut model = Self {
             context: module.context(),
             module,
@@ -77,6 +77,12 @@ impl<'m> Model<'m> {
 
     pub(super) fn problem(&self) -> &Problem {
         &self.module_problem.problem
+    }
+
+    /// Returns true if launches are for some inputs of a queue or of a request.
+    pub(super) fn is_queued(&self) -> bool {
+        let schedule = &self.staged.plan.schedule;
+        matches!(schedule, Schedule::Batch { .. } | Schedule::BatchedPipeline { .. })
     }
 
     pub(super) fn device_name(&self, device: usize) -> &str {

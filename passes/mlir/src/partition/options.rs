@@ -83,6 +83,8 @@ impl Options {
             stages: count("k", pass.stages)?,
             pipeline_cost: parse("pipeline-cost", &pass.pipeline_cost)?,
             shared_devices: pass.shared_devices,
+            max_batch: count("max-batch", pass.max_batch)?,
+            max_replicas: count("replicas", pass.replicas)?,
             order: parse("order", &pass.order)?,
             symmetry: parse("symmetry", &pass.symmetry)?.unwrap_or_default(),
             launches: launches.unwrap_or(divi_planner::Options::default().launches),

@@ -3,7 +3,7 @@
 use super::{copies, moves};
 use crate::{
     cost::ModuleProblem,
-    decisions,
+    decisions::{self, PipelineRules},
     ir::{Failure, describe, error, warning},
     tasks::time_key,
 };
@@ -14,8 +14,12 @@ use divi_planner::{
     problem::{Contention, Tensor},
     units::{BytesPerMicro, Micros},
 };
+use divi_stages::TurnStages;
 use melior::ir::Attribute;
-use std::{cmp::Reverse, collections::BinaryHeap};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BinaryHeap},
+};
 
 /// Reads the plan of a module from its attributes. Its value is computed from the starts, its bound is that of the
 /// certificate. The plan is not verified. Errors are emitted on the operations.
@@ -42,15 +46,16 @@ pub(crate) fn read_plan(module: Operation<'_>, module_problem: &ModuleProblem<'_
     let schedule = match objective {
         Some(Objective::Latency) => reader.latency()?,
         Some(Objective::Batch) => reader.batch()?,
+        // A pipeline of batches has a number of inputs.
+        Some(Objective::Pipeline) if entry("inputs").is_some() => reader.turns(certificate)?,
         Some(Objective::Pipeline) => reader.pipeline(Micros(number("value").unwrap_or(0.0)))?,
         None => {
             error(module, "has a divi.plan without an objective: run divi-partition again");
             return Err(Failure);
         }
     };
-    let pipeline_cost = string("pipeline_cost");
-    let shared_devices = entry("shared_devices").is_some();
-    let proven_for = decisions::problem(&module_problem.problem, pipeline_cost, shared_devices);
+    let rules = PipelineRules::of_certificate(certificate);
+    let proven_for = decisions::problem(&module_problem.problem, &rules);
     let bound = match string("problem").is_none_or(|problem| problem == proven_for) {
         true => stated_bound(certificate),
         false => known_bound(module, module_problem, schedule.objective(), launches)?,
@@ -64,8 +69,9 @@ pub(crate) fn read_plan(module: Operation<'_>, module_problem: &ModuleProblem<'_
         (None, seconds) => seconds.map(Limit::Seconds),
     };
     if plan.objective == Objective::Pipeline {
-        plan.pipeline_cost = pipeline_cost.map(str::to_owned);
-        plan.shared_devices = shared_devices;
+        plan.pipeline_cost = rules.pipeline_cost.map(str::to_owned);
+        (plan.shared_devices, plan.max_batch, plan.max_replicas) =
+            (rules.shared_devices, rules.max_batch, rules.max_replicas);
     }
     Ok(plan)
 }
@@ -238,9 +244,7 @@ impl Reader<'_> {
         let mut start = vec![Micros::ZERO; count];
         let mut block_device: Vec<Option<usize>> = vec![];
         for (task, node) in self.tasks() {
-            let stage = task.get(attr::STAGE);
-            let stage = stage.and_then(|stage| usize::try_from(stage).ok()).filter(|stage| *stage < count);
-            let Some(stage) = stage else { return self.missing(task, "divi.stage that counts stages") };
+            let stage = self.stage(task)?;
             let device = self.device(task)?;
             if block_device.len() <= stage {
                 block_device.resize(stage + 1, None);
@@ -280,6 +284,70 @@ impl Reader<'_> {
         Ok(Schedule::Pipeline { block, k, bottleneck, stages })
     }
 
+    /// Reads a pipeline of batches: the stage of each task, and its launches for the inputs of a request.
+    fn turns(&self, certificate: Attribute<'_>) -> Result<Schedule, Failure> {
+        let count = self.problem().nodes.len();
+        let (mut stage, mut start) = (vec![None; count], vec![Micros::ZERO; count]);
+        let mut stages: BTreeMap<usize, (Turn, Operation<'_>)> = BTreeMap::new();
+        for (task, node) in self.tasks() {
+            let number = self.stage(task)?;
+            let Some(list) = task.get(attr::BATCHES) else { return self.missing(task, attr::BATCHES.name()) };
+            let mut launches = vec![];
+            for batch in list {
+                let Some(device) = self.module_problem.device(batch.device()) else {
+                    return self.missing(task, attr::BATCHES.name());
+                };
+                launches.push((batch.inputs(), device));
+                start[node] = Micros(batch.start());
+            }
+            let turn = Turn::of(launches).ok_or_else(|| {
+                let message = format!(
+                    "{} does not take the inputs of a request in batches of one size, in order, on devices that take turns: \
+                     run divi-partition again",
+                    describe(task)
+                );
+                error(task, &message);
+                Failure
+            })?;
+            let (first, with) = stages.entry(number).or_insert_with(|| (turn.clone(), task));
+            if *first != turn {
+                let message = format!(
+                    "{} is in stage {number}, but has other batches or devices than {} of that stage: give it the same, or \
+                     a stage of its own",
+                    describe(task),
+                    describe(*with)
+                );
+                error(task, &message);
+                return Err(Failure);
+            }
+            stage[node] = Some(number);
+        }
+        // Unused stage numbers are skipped.
+        let numbers: Vec<usize> = stages.keys().copied().collect();
+        let place = |number: usize| numbers.binary_search(&number).unwrap_or_default();
+        let stage: Vec<Option<usize>> = stage.into_iter().map(|number| number.map(place)).collect();
+        let block: Vec<usize> = stage.iter().map(|stage| stage.unwrap_or(stages.len())).collect();
+        let mut order = self.order(&block, &start, stages.len() + 1);
+        order.truncate(stages.len());
+        let (batch, devices) = stages.into_values().map(|(turn, _)| (turn.size, turn.devices)).unzip();
+        let max_batch = PipelineRules::of_certificate(certificate).max_batch;
+        let max_batch = max_batch.unwrap_or_else(|| self.problem().default_batch());
+        let value = attr::entry(certificate, "value").and_then(attr::as_float).unwrap_or(0.0);
+        TurnStages { stage, batch, devices, order }.schedule(self.problem(), max_batch, Micros(value)).map_err(
+            |wrong| {
+                error(self.module_problem.function, &wrong.to_string());
+                Failure
+            },
+        )
+    }
+
+    /// Returns the stage of a task.
+    fn stage(&self, task: Operation<'_>) -> Result<usize, Failure> {
+        let stage = task.get(attr::STAGE).and_then(|stage| usize::try_from(stage).ok());
+        let known = stage.filter(|stage| *stage < self.problem().nodes.len());
+        known.map_or_else(|| self.missing(task, "divi.stage that counts stages"), Ok)
+    }
+
     /// Returns the nodes of each block in topological order, and in order of start otherwise: starts are out of date if
     /// a task was moved by hand.
     fn order(&self, block: &[usize], start: &[Micros], blocks: usize) -> Vec<Vec<usize>> {
@@ -305,5 +373,31 @@ impl Reader<'_> {
             }
         }
         order
+    }
+}
+
+/// Batch size of a task in a pipeline of batches, and the devices that take turns at it.
+#[derive(Clone, PartialEq)]
+struct Turn {
+    size: u32,
+    devices: Vec<usize>,
+    /// Number of inputs of a request.
+    inputs: i64,
+}
+
+impl Turn {
+    /// Reads the turns of a task's launches, which have inputs and a device. `None` if they do not take the inputs in
+    /// batches of one size, in order, or if the devices do not take turns.
+    fn of(mut launches: Vec<(Vec<i64>, usize)>) -> Option<Self> {
+        launches.iter_mut().for_each(|(inputs, _)| inputs.sort_unstable());
+        launches.sort();
+        let size = launches.first()?.0.len();
+        let inputs = launches.iter().flat_map(|(inputs, _)| inputs);
+        let is_in_order = inputs.clone().copied().eq(0..inputs.count() as i64);
+        let devices: Vec<usize> = launches.iter().map(|(_, device)| *device).collect();
+        let turn = (1..=devices.len()).find(|turn| devices.iter().zip(&devices[*turn..]).all(|(a, b)| a == b))?;
+        let is_valid = is_in_order && size > 0 && launches.iter().all(|(inputs, _)| inputs.len() == size);
+        let (size, inputs) = (u32::try_from(size).ok()?, (size * launches.len()) as i64);
+        is_valid.then(|| Self { size, devices: devices[..turn].to_vec(), inputs })
     }
 }

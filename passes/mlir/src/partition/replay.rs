@@ -26,11 +26,6 @@ pub(super) fn read(module: Operation<'_>, file: &Path) -> Result<Plan, Failure> 
 /// Returns objective and number of inputs of a plan. The error names an option that contradicts the plan.
 pub(super) fn asked(plan: &Plan, options: &Options) -> Result<(Objective, u32), String> {
     let inputs = inputs(plan);
-    if matches!(plan.schedule, Schedule::BatchedPipeline { .. }) {
-        let message = "the stages of the plan take batches or have several devices (divi-plan/3), which is not supported here \
-                       yet; replay a plan made with --max-batch=1 and without --replicas";
-        return Err(message.to_owned());
-    }
     if let Some(other) = options.objective.filter(|other| *other != plan.objective) {
         return Err(format!("the plan is for objective {}, not {other}: leave the objective out", plan.objective));
     }
@@ -50,6 +45,16 @@ pub(super) fn asked(plan: &Plan, options: &Options) -> Result<(Objective, u32), 
     let own = plan.pipeline_cost.as_deref().unwrap_or(PipelineCost::Serial.name());
     if let Some(other) = options.planner.pipeline_cost.filter(|other| other.name() != own) {
         return Err(format!("the plan is for pipeline cost {own}, not {}: leave the pipeline cost out", other.name()));
+    }
+    let of_stages = [
+        ("maximum batch size", plan.max_batch, options.planner.max_batch, "max-batch"),
+        ("replicas", plan.max_replicas, options.planner.max_replicas, "replicas"),
+    ];
+    for (what, own, other, option) in of_stages {
+        if let Some(other) = other.filter(|other| *other != own.unwrap_or(1)) {
+            let own = own.map_or_else(|| "the default".to_owned(), |own| own.to_string());
+            return Err(format!("the plan is for {what} {own}, not {other}: leave {option} out"));
+        }
     }
     Ok((plan.objective, inputs))
 }

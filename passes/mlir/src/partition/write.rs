@@ -1,13 +1,20 @@
 //! Writes a plan as attributes of tasks, and its certificate onto the module.
 
 use super::{copies, moves};
-use crate::{cost::ModuleProblem, decisions, fingerprint::fingerprint, ir::Failure, tasks::entry};
+use crate::{
+    cost::ModuleProblem,
+    decisions::{self, PipelineRules},
+    fingerprint::fingerprint,
+    ir::{Failure, error},
+    tasks::entry,
+};
 use divi_dialect::{BatchAttribute, Operation, attr};
 use divi_planner::{
     Objective, Plan,
     plan::{Batch, LaunchRule, Limit, Schedule, Stages},
     units::Micros,
 };
+use divi_stages::{TurnStages, request_launches};
 
 /// Removes the decisions of an earlier plan from a task, or from the entry function.
 pub(crate) fn remove_decisions(task: Operation<'_>) {
@@ -26,7 +33,7 @@ pub(crate) fn write_plan(
 ) -> Result<(), Failure> {
     let writer = Writer { module_problem };
     module_problem.tasks.iter().chain([&module_problem.function]).for_each(|&operation| remove_decisions(operation));
-    let mut stages = 0;
+    let mut shape = PipelineShape::default();
     match &plan.schedule {
         Schedule::Latency { device, start, .. } => {
             for (task, node) in writer.tasks() {
@@ -36,16 +43,16 @@ pub(crate) fn write_plan(
         }
         Schedule::Batch { batches, .. } => writer.batches(batches)?,
         Schedule::Pipeline { block, stages: Some(Stages { block_device: Some(devices), order }), .. } => {
-            stages = writer.pipeline(block, devices, order.as_deref());
+            shape.stages = writer.pipeline(block, devices, order.as_deref());
         }
         Schedule::BatchedPipeline { .. } => {
-            let message = "the stages of the plan take batches or have several devices, which is not supported here yet: \
-                           tasks need times for batches of one";
-            crate::ir::error(module, message);
-            return Err(Failure);
+            shape = writer.turns(plan).map_err(|wrong| {
+                error(module, &wrong.to_string());
+                Failure
+            })??;
         }
         Schedule::Pipeline { .. } | Schedule::Edge { .. } => {
-            crate::ir::error(module, "the plan is for identical devices: plan for those of the module");
+            error(module, "the plan is for identical devices: plan for those of the module");
             return Err(Failure);
         }
     }
@@ -53,11 +60,14 @@ pub(crate) fn write_plan(
     copies::write(module_problem, &plan.copies)?;
     let marks = Marks {
         decisions: Some(decisions::fingerprint(&module_problem.tasks)),
-        // The stages of queued inputs have other batch sizes, and so another fingerprint.
-        model: if plan.objective == Objective::Batch { None } else { fingerprint(module, entry(module)?) },
-        problem: Some(decisions::problem(&module_problem.problem, plan.pipeline_cost.as_deref(), plan.shared_devices)),
+        // Stages of several inputs have other batch sizes, and so another fingerprint.
+        model: match plan.objective == Objective::Batch || shape.inputs > 1 {
+            true => None,
+            false => fingerprint(module, entry(module)?),
+        },
+        problem: Some(decisions::problem(&module_problem.problem, &PipelineRules::of_plan(plan))),
     };
-    write_certificate(module, plan, stages, &marks);
+    write_certificate(module, plan, shape, &marks);
     Ok(())
 }
 
@@ -80,8 +90,17 @@ impl Marks {
     }
 }
 
-/// Writes the certificate of a plan onto the module. `stages` is the number of stages of a pipeline.
-pub(crate) fn write_certificate(module: Operation<'_>, plan: &Plan, stages: usize, marks: &Marks) {
+/// Size of a pipeline; other plans have none.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct PipelineShape {
+    /// Number of stages.
+    pub(crate) stages: usize,
+    /// Number of inputs of a request, if stages take batches or have several devices.
+    pub(crate) inputs: u32,
+}
+
+/// Writes the certificate of a plan onto the module.
+pub(crate) fn write_certificate(module: Operation<'_>, plan: &Plan, shape: PipelineShape, marks: &Marks) {
     let context = module.context();
     let mut entries = vec![
         ("objective", attr::string(context, plan.objective.name())),
@@ -116,14 +135,18 @@ pub(crate) fn write_certificate(module: Operation<'_>, plan: &Plan, stages: usiz
                 entries.push(("launches", attr::string(context, plan.launches.name())));
             }
         }
-        Schedule::Pipeline { .. } => {
-            entries.push(("k", attr::integer(context, stages as i64)));
+        Schedule::Pipeline { .. } | Schedule::BatchedPipeline { .. } => {
+            let count = |name, count: Option<u32>| Some((name, attr::integer(context, count?.into())));
+            entries.push(("k", attr::integer(context, shape.stages as i64)));
+            entries.extend(count("inputs", Some(shape.inputs).filter(|inputs| *inputs > 0)));
+            entries.extend(count("max_batch", plan.max_batch));
+            entries.extend(count("max_replicas", plan.max_replicas));
             entries.push(("pipeline_cost", attr::string(context, plan.pipeline_cost.as_deref().unwrap_or("serial"))));
             if plan.shared_devices {
                 entries.push(("shared_devices", unit));
             }
         }
-        Schedule::Latency { .. } | Schedule::BatchedPipeline { .. } | Schedule::Edge { .. } => {}
+        Schedule::Latency { .. } | Schedule::Edge { .. } => {}
     }
     module.set(attr::PLAN, &entries);
 }
@@ -170,6 +193,19 @@ impl Writer<'_> {
             task.set(attr::BATCHES, &list);
         }
         Ok(())
+    }
+
+    /// Writes the launches of one request of a pipeline of batches, with their stages.
+    fn turns(&self, plan: &Plan) -> Result<Result<PipelineShape, Failure>, divi_planner::Error> {
+        let (problem, ports) = (&self.module_problem.problem, self.module_problem.ports());
+        let missing = || divi_planner::Error::Bug("a pipeline of batches has launches".to_owned());
+        let stages = TurnStages::of(problem, plan, Some(&ports))?.ok_or_else(missing)?;
+        let launches = request_launches(problem, plan, Some(&ports))?.ok_or_else(missing)?;
+        let shape = PipelineShape { stages: stages.batch.len(), inputs: stages.request_inputs()? };
+        for (task, node) in self.tasks() {
+            stages.stage[node].into_iter().for_each(|stage| task.set(attr::STAGE, stage as i64));
+        }
+        Ok(self.batches(&launches).map(|()| shape))
     }
 
     /// Writes a pipeline and returns the number of stages. Stages are numbered in topological order; starts are

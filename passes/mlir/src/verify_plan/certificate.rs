@@ -3,7 +3,7 @@
 use super::{Findings, micros};
 use crate::{
     cost::ModuleProblem,
-    decisions,
+    decisions::{self, PipelineRules},
     inline_stages::with_inlined,
     ir::{Failure, warning},
 };
@@ -12,6 +12,8 @@ use divi_planner::units::{Micros, short_number};
 
 /// Relative tolerance of the values in a certificate, which may be rounded.
 const TOLERANCE: f64 = 1e-6;
+/// Maximum number of inputs of a request of a pipeline.
+const MOST_REQUEST_INPUTS: i64 = 4096;
 
 /// Objective of a plan.
 #[derive(Clone, Copy, PartialEq)]
@@ -39,14 +41,19 @@ pub(super) struct Certificate<'m> {
     /// Verified bound beside one that only the solver reports.
     verified_bound: Option<Micros>,
     gap: f64,
-    /// Number of queued inputs: 1 unless the objective is batch.
+    /// Number of queued inputs, or of inputs of a request of a pipeline of batches; otherwise 1.
     pub(super) inputs: i64,
+    /// True if launches are for some of several inputs: those of a queue, or of a request of a pipeline of batches.
+    pub(super) is_queued: bool,
     /// True if a task may be launched several times on a device.
     pub(super) has_many_launches: bool,
     /// Maximum number of stages.
     pub(super) stages: Option<i64>,
     pub(super) pipeline_cost: PipelineCost,
     pub(super) shared_devices: bool,
+    /// Maximum batch size of a stage of a pipeline of batches, and maximum number of its devices.
+    pub(super) max_batch: u64,
+    pub(super) max_replicas: u64,
     pub(super) decisions: Option<String>,
     pub(super) model: Option<String>,
     /// Fingerprint of the problem that the bound was proven for.
@@ -87,7 +94,16 @@ impl<'m> Certificate<'m> {
             Some("pipeline") => Objective::Pipeline,
             _ => Objective::Latency,
         };
+        let is_queued = objective == Objective::Batch || objective == Objective::Pipeline && whole("inputs").is_some();
         let inputs = match (objective, whole("inputs")) {
+            (Objective::Pipeline, Some(inputs)) if (1..=MOST_REQUEST_INPUTS).contains(&inputs) => inputs,
+            (Objective::Pipeline, Some(inputs)) => {
+                let message = format!(
+                    "has a divi.plan of a pipeline with {inputs} inputs per request: there must be 1 to {MOST_REQUEST_INPUTS}"
+                );
+                findings.add(module, &message);
+                return None;
+            }
             (Objective::Batch, Some(inputs)) if (1..=i64::from(u32::MAX)).contains(&inputs) => inputs,
             (Objective::Batch, Some(inputs)) => {
                 findings.add(module, &format!("has a divi.plan of {inputs} queued inputs: there must be one at least"));
@@ -99,7 +115,16 @@ impl<'m> Certificate<'m> {
             }
             _ => 1,
         };
+        let max_batch = whole("max_batch").and_then(|size| u64::try_from(size).ok()).filter(|&size| size > 0);
+        if objective == Objective::Pipeline && is_queued && max_batch.is_none() {
+            let message =
+                "has a divi.plan of a pipeline of batches without their maximum size: add max_batch = … : i64";
+            findings.add(module, message);
+            return None;
+        }
+        let max_replicas = whole("max_replicas").and_then(|count| u64::try_from(count).ok());
         let has_many_launches = match text("launches") {
+            None if objective == Objective::Pipeline => is_queued,
             None | Some("one") => false,
             Some("many") => true,
             Some(other) => {
@@ -124,6 +149,9 @@ impl<'m> Certificate<'m> {
             verified_bound: attr::entry(plan, "verified_bound").and_then(attr::as_float).map(Micros),
             gap: number("gap"),
             inputs,
+            is_queued,
+            max_batch: max_batch.unwrap_or(1),
+            max_replicas: max_replicas.unwrap_or(1),
             has_many_launches,
             stages: whole("k"),
             pipeline_cost,
@@ -131,7 +159,7 @@ impl<'m> Certificate<'m> {
             decisions: text("decisions").map(str::to_owned),
             problem: text("problem").map(str::to_owned),
             // Another batch size has other types and constants.
-            model: text("model").filter(|_| objective != Objective::Batch).map(str::to_owned),
+            model: text("model").filter(|_| !is_queued).map(str::to_owned),
         })
     }
 
@@ -174,7 +202,8 @@ impl<'m> Certificate<'m> {
     /// that was solved.
     pub(super) fn is_bound_proven(&self, findings: &mut Findings) -> bool {
         let Some(known) = &self.problem else { return true };
-        let Ok(module_problem) = ModuleProblem::build(self.module, u32::try_from(self.inputs).unwrap_or(1)) else {
+        let queued = if self.objective == Objective::Batch { self.inputs } else { 1 };
+        let Ok(module_problem) = ModuleProblem::build(self.module, u32::try_from(queued).unwrap_or(1)) else {
             findings.said();
             return true;
         };
@@ -182,9 +211,9 @@ impl<'m> Certificate<'m> {
     }
 
     /// Returns true if the bound of an outlined plan is still proven. Its tasks are in another order: if that matters,
-    /// or if inputs are queued, whose stages are not tasks any more, the bound cannot be checked.
+    /// or if stages are for several inputs, so that they are not tasks any more, the bound cannot be checked.
     pub(super) fn is_bound_of_stages_proven(&self, findings: &mut Findings) -> bool {
-        let Some(known) = self.problem.as_ref().filter(|_| self.objective != Objective::Batch) else { return true };
+        let Some(known) = self.problem.as_ref().filter(|_| !self.is_queued) else { return true };
         let is_same = |tasks: Operation<'_>| {
             let module_problem = ModuleProblem::build(tasks, 1)?;
             Ok::<_, Failure>(!decisions::has_names(&module_problem.problem) || self.mark(&module_problem) == *known)
@@ -197,11 +226,8 @@ impl<'m> Certificate<'m> {
 
     /// Returns the fingerprint of the problem.
     fn mark(&self, module_problem: &ModuleProblem<'_>) -> String {
-        let cost = match self.pipeline_cost {
-            PipelineCost::Serial => "serial",
-            PipelineCost::Overlap => "overlap",
-        };
-        decisions::problem(&module_problem.problem, Some(cost), self.shared_devices)
+        let rules = self.module.get(attr::PLAN).map(PipelineRules::of_certificate).unwrap_or_default();
+        decisions::problem(&module_problem.problem, &rules)
     }
 
     /// Warns about the value of a plan whose costs or constraints were changed by hand. `finds` is the pass that

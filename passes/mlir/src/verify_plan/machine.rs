@@ -100,6 +100,20 @@ impl Machine {
         Some(bytes / link.bandwidth + link.latency)
     }
 
+    /// Returns the difference between two devices that should be equal, with links to `others`.
+    pub(super) fn difference(&self, a: usize, b: usize, others: &[usize]) -> Option<&'static str> {
+        let (one, other) = (&self.devices[a], &self.devices[b]);
+        let link = |from: usize, to: usize| self.links.get(&(from, to)).map(|link| (link.bandwidth, link.latency));
+        if one.memory != other.memory || one.streams_weights != other.streams_weights {
+            return Some("memory");
+        }
+        if one.batch_sizes != other.batch_sizes {
+            return Some("batch sizes");
+        }
+        let is_same = |&third: &usize| link(a, third) == link(b, third) && link(third, a) == link(third, b);
+        (!others.iter().all(is_same)).then_some("links to other devices of the pipeline")
+    }
+
     /// Returns the bus between two devices, if there is contention.
     pub(super) fn bus(&self, from: usize, to: usize) -> Option<&str> {
         let link = self.links.get(&(from, to)).filter(|_| self.contention != Contention::Off)?;

@@ -16,6 +16,7 @@ use super::{
     micros,
     pipeline::Pipeline,
     runs::{Run, Runs, check_groups},
+    turns::{Held, StageLaunch, Turns},
 };
 use crate::{
     ir::describe,
@@ -24,7 +25,7 @@ use crate::{
 use divi_dialect::{Operation, Value, attr, op};
 use divi_planner::units::Micros;
 use stage::{Functions, Stage};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use stream::Stream;
 
 pub(super) fn verify<'m>(
@@ -78,6 +79,13 @@ pub(super) fn verify<'m>(
     let steps = || stream.stages.iter().flat_map(|stage| stage.steps.iter().map(move |step| (stage, step)));
     check_groups(steps().map(|(stage, step)| (&step.task, stage.device, &stage.inputs[..])), machine, findings);
     let found = match certificate.objective {
+        Objective::Pipeline if certificate.is_queued => {
+            coverage::check_inputs(&stream, certificate, findings);
+            match turns(module, &stream, machine, certificate, findings) {
+                Some(found) => found,
+                None => return,
+            }
+        }
         Objective::Pipeline => {
             let end = end.map(Operation::operands).unwrap_or_default();
             pipeline(module, &body.arguments(), &body.operations(), &end, stream.stages, machine, certificate, findings)
@@ -134,6 +142,56 @@ fn check_overlaps(stages: &[Stage<'_>], machine: &Machine, findings: &mut Findin
             *running = Some(stage);
         }
     }
+}
+
+/// Verifies a pipeline of batches by the launches of a request. Returns its bottleneck; `None` if that is unknown.
+fn turns<'m>(
+    module: Operation<'m>,
+    stream: &Stream<'_, 'm>,
+    machine: &Machine,
+    certificate: &Certificate<'m>,
+    findings: &mut Findings,
+) -> Option<Micros> {
+    let mut launches = vec![];
+    let mut held = vec![];
+    let mut first: BTreeMap<i64, &Stage<'m>> = BTreeMap::new();
+    for stage in &stream.stages {
+        let number = stage.number?;
+        launches.push(StageLaunch {
+            stage: number,
+            task: 0,
+            device: stage.device,
+            inputs: stage.inputs.clone(),
+            time: stage.end - stage.start,
+            operation: stage.launch,
+            name: format!("launch of @{}", stage.name()),
+        });
+        let is_first = !first.contains_key(&number);
+        let other = *first.entry(number).or_insert(stage);
+        if stage.function != other.function && !stage.is_same(other) {
+            let message = format!(
+                "@{} has stage {number} like @{}, but other tasks: outline again from the planned module",
+                stage.name(),
+                other.name()
+            );
+            findings.add(stage.launch, &message);
+        }
+        for step in stage.steps.iter().filter(|step| is_first && !step.is_auxiliary) {
+            // The operands in divi.input_bytes are for one input.
+            let inputs = stage.inputs.len() as f64;
+            let is_stated = step.task.operation.has(attr::INPUT_BYTES);
+            let input = if is_stated { step.task.input } else { step.task.input / inputs };
+            held.push(Held {
+                stage: number,
+                weight: step.task.weight,
+                values: input + step.task.output() / inputs,
+                operation: step.task.operation,
+                name: step.name.clone(),
+            });
+        }
+    }
+    let pipeline = Turns::of(&launches, machine, certificate, findings)?;
+    Some(pipeline.verify(module, &stream.passed(), &held, findings))
 }
 
 /// Verifies a pipeline by the tasks in all stages. Returns its bottleneck.

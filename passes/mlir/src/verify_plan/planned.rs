@@ -11,7 +11,8 @@ use super::{
     memory,
     moves::Moves,
     pipeline::Pipeline,
-    runs::{Runs, check_groups},
+    runs::{Run, Runs, check_groups},
+    turns::{End, Held, Passed, StageLaunch, Turns},
 };
 use crate::{
     decisions,
@@ -45,6 +46,9 @@ pub(super) fn verify(
     let placed = runs.all.iter().filter_map(|run| Some((graph.nodes[run.node].task()?, run.device, &run.inputs[..])));
     check_groups(placed, machine, findings);
     let found = match certificate.objective {
+        Objective::Pipeline if certificate.is_queued => {
+            turns(module, &graph, runs, is_edited, machine, certificate, findings)
+        }
         Objective::Pipeline => pipeline(module, &graph, &runs, is_edited, machine, certificate, findings),
         Objective::Latency | Objective::Batch => {
             let moves = (machine.contention != Contention::Off).then(|| Moves::of(&tasks, &graph, &runs, machine));
@@ -109,16 +113,52 @@ fn schedule(
     runs.makespan()
 }
 
-/// Verifies a pipeline and returns its bottleneck; `None` if a task has no stage.
-fn pipeline(
-    module: Operation<'_>,
-    graph: &Graph<'_>,
-    runs: &Runs,
+/// Verifies a pipeline of batches and returns its bottleneck; `None` if that is unknown. The starts are those of a request
+/// that has the devices to itself.
+fn turns<'m>(
+    module: Operation<'m>,
+    graph: &Graph<'m>,
+    mut runs: Runs,
     is_edited: bool,
     machine: &Machine,
-    certificate: &Certificate<'_>,
+    certificate: &Certificate<'m>,
     findings: &mut Findings,
 ) -> Option<Micros> {
+    let stage = stages(graph, findings)?;
+    let mut launches = vec![];
+    let mut held = vec![];
+    for (node, task) in graph.tasks() {
+        let number = stage[node]?;
+        launches.extend(runs.of_node[node].iter().map(|&run| {
+            let Run { device, start, end, ref inputs, .. } = runs.all[run];
+            let name = describe(task.operation);
+            let (inputs, operation) = (inputs.clone(), task.operation);
+            StageLaunch { stage: number, task: node, device, inputs, time: end - start, operation, name }
+        }));
+        let values = task.input + task.output();
+        let name = task.name().to_owned();
+        held.push(Held { stage: number, weight: task.weight, values, operation: task.operation, name });
+    }
+    let end = |node: usize| stage[node].map_or(End::Port(node), End::Stage);
+    let passed = graph.tensors.iter().map(|tensor| {
+        let from = end(tensor.from);
+        let to = tensor.to.iter().map(|&to| end(to)).filter(|to| *to != from).collect();
+        Passed { from, bytes: tensor.bytes, to }
+    });
+    let passed: Vec<Passed> = passed.filter(|tensor| !tensor.to.is_empty()).collect();
+    let pipeline = Turns::of(&launches, machine, certificate, findings)?;
+    let found = pipeline.verify(module, &passed, &held, findings);
+    if !is_edited {
+        let dependences = flow::dependences(graph, &runs, machine, findings);
+        flow::settle_outputs(graph, &mut runs, &dependences);
+        flow::check_arrivals(graph, &runs, &dependences, machine, findings);
+        flow::check_overlaps(graph, &runs, machine, findings);
+    }
+    Some(found)
+}
+
+/// Returns the stage of each node that is a task; `None` if one is missing.
+fn stages(graph: &Graph<'_>, findings: &mut Findings) -> Option<Vec<Option<i64>>> {
     let mut stage = vec![None; graph.nodes.len()];
     let mut is_complete = true;
     for (node, task) in graph.tasks() {
@@ -129,8 +169,22 @@ fn pipeline(
             is_complete = false;
         }
     }
+    is_complete.then_some(stage)
+}
+
+/// Verifies a pipeline and returns its bottleneck; `None` if a task has no stage.
+fn pipeline(
+    module: Operation<'_>,
+    graph: &Graph<'_>,
+    runs: &Runs,
+    is_edited: bool,
+    machine: &Machine,
+    certificate: &Certificate<'_>,
+    findings: &mut Findings,
+) -> Option<Micros> {
+    let stage = stages(graph, findings)?;
     let pipeline = Pipeline { graph, runs, stage: &stage, machine, certificate };
-    let found = is_complete.then(|| pipeline.verify(module, findings))?;
+    let found = pipeline.verify(module, findings);
     if !is_edited {
         pipeline.check_starts(findings);
     }

@@ -2,7 +2,7 @@
 
 use super::{
     Findings,
-    certificate::{Certificate, Objective},
+    certificate::Certificate,
     graph::{Graph, Node},
     machine::Machine,
     task::Task,
@@ -45,9 +45,7 @@ impl Runs {
                 Node::Input | Node::Output => {
                     Some(vec![(machine.host, (0..certificate.inputs).collect(), Micros::ZERO)])
                 }
-                Node::Task(task) if certificate.objective == Objective::Batch => {
-                    batches(task, machine, certificate, findings)
-                }
+                Node::Task(task) if certificate.is_queued => batches(task, machine, certificate, findings),
                 Node::Task(task) => place(task.operation, machine, findings).map(|(on, at)| vec![(on, vec![0], at)]),
             };
             is_complete &= decisions.is_some();

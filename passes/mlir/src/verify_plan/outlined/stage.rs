@@ -145,6 +145,15 @@ impl<'m> Stage<'m> {
         self.steps.push(Step { task, name: name.to_owned(), is_auxiliary, start, end: self.end });
     }
 
+    /// Returns true if another stage has the same tasks.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        let steps = |stage: &Self| {
+            let named = stage.steps.iter().map(|step| (step.name.clone(), step.task.operation.name().to_owned()));
+            named.collect::<Vec<_>>()
+        };
+        steps(self) == steps(other)
+    }
+
     pub(super) fn name(&self) -> &str {
         self.function.symbol_name().unwrap_or_default()
     }
@@ -208,9 +217,9 @@ fn stage_number(
     }
 }
 
-/// Returns the inputs of a launch: those of `divi.inputs` if several are queued, otherwise the only one.
+/// Returns the inputs of a launch: those of `divi.inputs` if there are several, otherwise the only one.
 fn inputs(launch: Operation<'_>, what: &str, certificate: &Certificate<'_>, findings: &mut Findings) -> Vec<i64> {
-    if certificate.objective != Objective::Batch {
+    if !certificate.is_queued {
         return vec![0];
     }
     let Some(inputs) = launch.get(attr::INPUTS) else {

@@ -15,22 +15,39 @@ use crate::{
         machine::{Contention, Machine},
         memory::LiveRange,
         micros, size,
+        turns::{End, Passed},
     },
 };
 use divi_dialect::{Operation, Value, attr};
-use divi_planner::units::Micros;
+use divi_planner::units::{Bytes, Micros};
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Stage or model input that computes a tensor.
+#[derive(Clone, Copy)]
+struct Source {
+    end: End,
+    /// Number of the result of the stage.
+    result: usize,
+    /// Bytes for one input.
+    bytes: Bytes,
+}
 
 /// State of the walk over the entry function.
 pub(super) struct Stream<'a, 'm> {
     machine: &'a Machine,
     certificate: &'a Certificate<'m>,
     pub(super) stages: Vec<Stage<'m>>,
+    /// Number of arguments of the entry function.
+    arguments: usize,
     /// Location of each value, without constants, which are on all devices.
     values: FxHashMap<Value<'m>, Located>,
     /// Name of each origin, independent of the launch that computes it; `None` if the model has no name for it.
     origins: Vec<Option<String>>,
+    /// Stage or model input that each origin comes from; `None` outside pipelines.
+    sources: Vec<Option<Source>>,
+    /// Origins that each stage, or output of the model, reads.
+    read: BTreeSet<(usize, End)>,
     /// Devices that parts are on, or have been transferred to.
     there: BTreeSet<(Part, usize)>,
     buffers: Vec<LiveRange>,
@@ -47,8 +64,11 @@ impl<'a, 'm> Stream<'a, 'm> {
             machine,
             certificate,
             stages: vec![],
+            arguments: arguments.len(),
             values: FxHashMap::default(),
             origins: vec![],
+            sources: vec![],
+            read: BTreeSet::new(),
             there: BTreeSet::new(),
             buffers: vec![],
             buses: Buses::new(machine),
@@ -59,9 +79,14 @@ impl<'a, 'm> Stream<'a, 'm> {
         let first = |value: Value<'m>| value.tensor_type()?.shape?.first().copied();
         let batch = arguments.iter().copied().find_map(first);
         for (i, &argument) in arguments.iter().enumerate() {
-            let is_queued = certificate.objective != Objective::Batch || first(argument) == batch;
-            let origin = stream.origin(Some(format!("argument {i}")));
+            let is_queued = !certificate.is_queued || first(argument) == batch;
             let inputs: Vec<i64> = (0..certificate.inputs).collect();
+            let source = Source {
+                end: End::Port(i),
+                result: 0,
+                bytes: size(argument) / if is_queued { inputs.len() as f64 } else { 1.0 },
+            };
+            let origin = stream.origin(Some(format!("argument {i}")), Some(source));
             let value = stream.made(
                 argument,
                 origin,
@@ -74,8 +99,9 @@ impl<'a, 'm> Stream<'a, 'm> {
         stream
     }
 
-    fn origin(&mut self, name: Option<String>) -> usize {
+    fn origin(&mut self, name: Option<String>, source: Option<Source>) -> usize {
         self.origins.push(name);
+        self.sources.push(source);
         self.origins.len() - 1
     }
 
@@ -257,8 +283,13 @@ impl<'a, 'm> Stream<'a, 'm> {
         for (i, &argument) in stage.arguments.iter().enumerate() {
             let Some(value) = self.operand(stage.launch, i) else { continue };
             self.check_operand(&stage, i, &value, findings);
+            let origins = value.parts.iter().map(|part| part.origin);
+            self.read.extend(
+                stage.number.iter().flat_map(|&number| origins.clone().map(move |origin| (origin, End::Stage(number)))),
+            );
             bound.insert(argument, value);
         }
+        let mut results = 0;
         for step in &stage.steps {
             let (mut is_queued, operation) = (false, step.task.operation);
             for value in reads(operation) {
@@ -272,7 +303,13 @@ impl<'a, 'm> Stream<'a, 'm> {
             }
             for (i, result) in operation.results().into_iter().enumerate() {
                 let name = format!("result {i} of '{}'", step.name);
-                let origin = self.origin((!step.is_auxiliary).then_some(name));
+                let source = stage.number.map(|number| Source {
+                    end: End::Stage(number),
+                    result: results,
+                    bytes: size(result) / if is_queued { stage.inputs.len() as f64 } else { 1.0 },
+                });
+                results += 1;
+                let origin = self.origin((!step.is_auxiliary).then_some(name), source);
                 let inputs = is_queued.then_some(&stage.inputs[..]);
                 let made = self.made(result, origin, inputs, stage.device, (step.start, step.end));
                 bound.insert(result, made);
@@ -338,6 +375,8 @@ impl<'a, 'm> Stream<'a, 'm> {
                 );
                 findings.add(end, &message);
             }
+            let port = End::Port(self.arguments + i);
+            self.read.extend(value.parts.iter().map(|part| (part.origin, port)));
             self.hold(&value.buffers, value.ready);
             self.done = self.done.max(value.ready);
         }
@@ -346,6 +385,17 @@ impl<'a, 'm> Stream<'a, 'm> {
     /// Returns the name of a value in messages.
     fn called(&self, value: &Located) -> &str {
         value.parts.first().and_then(|part| self.origins[part.origin].as_deref()).unwrap_or("a tensor")
+    }
+
+    /// Returns the tensors that stages of a pipeline, and the model's inputs and outputs, pass to others.
+    pub(super) fn passed(&self) -> Vec<Passed> {
+        let mut passed: BTreeMap<(End, usize), Passed> = BTreeMap::new();
+        for (origin, to) in &self.read {
+            let Some(Source { end, result, bytes }) = self.sources[*origin] else { continue };
+            let entry = passed.entry((end, result)).or_insert_with(|| Passed { from: end, bytes, to: BTreeSet::new() });
+            entry.to.insert(*to);
+        }
+        passed.into_values().collect()
     }
 
     pub(super) fn live_ranges(&self) -> &[LiveRange] {
