@@ -617,7 +617,7 @@ module attributes {divi.contention = "some"} {}
 // -----
 
 // Tests that a misspelled divi attribute is rejected.
-// expected-error @below {{'func.func' op has unknown attribute 'divi.devcie': use another prefix, or one of divi.device, divi.pin, divi.exclude, divi.colocate, divi.weights, divi.start, divi.end, divi.stage, divi.batches, divi.moves, divi.copies, divi.resident, divi.inputs, divi.cost, divi.costs, divi.bound, divi.contention, divi.cold, divi.flops, divi.members, divi.plan and divi.*_bytes}}
+// expected-error @below {{'func.func' op has unknown attribute 'divi.devcie': use another prefix, or one of divi.device, divi.pin, divi.exclude, divi.colocate, divi.weights, divi.precision, divi.start, divi.end, divi.stage, divi.batches, divi.moves, divi.copies, divi.resident, divi.inputs, divi.cost, divi.costs, divi.bound, divi.contention, divi.cold, divi.flops, divi.members, divi.plan and divi.*_bytes}}
 func.func private @stage() attributes {divi.devcie = @gpu0}
 
 // -----
@@ -992,6 +992,14 @@ func.func @main(%x: tensor<2xf32>) {
 // Tests that an unknown location of weights is rejected.
 // expected-error @below {{'func.func' op attribute 'divi.weights' must be "host" or "device", is "disk"}}
 func.func @weights_elsewhere() attributes {divi.weights = "disk"} {
+  return
+}
+
+// -----
+
+// Tests that an unknown element type is rejected.
+// expected-error @below {{'func.func' op attribute 'divi.precision' must be "f32", "bf16" or "f16", is "int8"}}
+func.func @precision_of_integers() attributes {divi.precision = "int8"} {
   return
 }
 
