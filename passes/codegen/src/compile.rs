@@ -174,7 +174,7 @@ fn host_executable(
     folder: &Path,
     options: &Options<'_>,
 ) -> Result<bundle::Executable, Error> {
-    let target = &options.target;
+    let target = host.kernels.target(&options.target);
     let cannot = |problem| Error::Write { path: folder.to_owned(), problem };
     let file = format!("{}.so", target.cpu);
     let scratch = folder.join("objects");
@@ -182,8 +182,8 @@ fn host_executable(
     let stages = compiled.iter().map(|(.., stage)| stage).filter(|stage| stage.code == Code::Host);
     let calls = stages.flat_map(|stage| &stage.calls).chain(&host.pool.load_calls);
     let signatures = machine_code::signature_lines(calls.map(cpu_driver::signature));
-    machine_code::compile(&mut host.kernels, target, &signatures, &scratch, &folder.join(&file))?;
+    machine_code::compile(&mut host.kernels, &target, &signatures, &scratch, &folder.join(&file))?;
     fs::remove_dir_all(&scratch).map_err(cannot)?;
-    let target = cpu_driver::Target { cpu: target.cpu.clone(), features: target.features.clone() };
+    let target = cpu_driver::Target { cpu: target.cpu, features: target.features };
     Ok(target.executable(file))
 }

@@ -18,6 +18,7 @@ use crate::{
     error::{Error, Result},
     graph::{Id, Node, Value},
     host::HostModule,
+    kernels::Kernels,
     layout::{Blocked, Halo, Layout},
     lowering::{Hooks, Lowering},
     ops, stage,
@@ -83,6 +84,10 @@ impl Hooks for CpuHooks {
             Some(CpuKernel::Map) => elementwise::lower(cx, nodes, position),
             None => Ok(None),
         }
+    }
+
+    fn reads_half(&self, node: &Node, values: &[Value], kernels: &Kernels) -> bool {
+        matmul::reads_half(node, values, kernels)
     }
 
     fn halos(&self, cx: &Lowering<'_>, nodes: &[Node]) -> FxHashMap<Id, Halo> {

@@ -12,12 +12,14 @@ mod function;
 mod math;
 mod memory;
 mod small_float;
+mod tile;
 mod vector;
 
 pub(crate) use arithmetic::Compare;
 pub(crate) use ffi::{Attribute, NamedAttribute, Operation, Region, Type, V, call};
 pub(crate) use function::{Grid, Kernel, KernelTarget, Signature};
 pub(crate) use math::Math;
+pub(crate) use tile::{TileShape, Tiles};
 
 use divi_onnx::DType;
 use ffi::{Block, Ir};
@@ -41,6 +43,10 @@ pub(crate) struct Builder {
     streamed: RefCell<Vec<V>>,
     /// True if the kernel contains a non-temporal store.
     has_streamed: Cell<bool>,
+    /// True if the kernel uses tile registers.
+    uses_tiles: Cell<bool>,
+    /// Memory of emulated tile registers.
+    emulated: Cell<Option<V>>,
 }
 
 impl Builder {

@@ -8,8 +8,9 @@ use divi_onnx::{Attributes, DType, Op, Tensor, operators::HalfPrecision};
 use divi_runtime::{prepare::Expression, random_weights::Element};
 use rustc_hash::FxHashMap;
 
-/// Rewrites the half-precision tasks of a graph to compute in `f32`.
-pub(crate) fn widen(graph: &mut Graph) {
+/// Rewrites the half-precision tasks of a graph to compute in `f32`. `reads_half` is true for nodes whose first two operands a kernel reads in
+/// half precision.
+pub(crate) fn widen(graph: &mut Graph, reads_half: &dyn Fn(&Node, &[Value]) -> bool) {
     if !graph.values.iter().any(|value| is_half(value.dtype)) {
         return;
     }
@@ -19,7 +20,7 @@ pub(crate) fn widen(graph: &mut Graph) {
     operands.chain(&graph.outputs).for_each(|&id| *reads.entry(id).or_default() += 1);
     let mut constants = FxHashMap::default();
     for task in nodes.chunk_by(|a, b| a.task == b.task) {
-        Task { graph, reads: &reads, constants: &mut constants, wide: FxHashMap::default(), body: vec![] }
+        Task { graph, reads_half, reads: &reads, constants: &mut constants, wide: FxHashMap::default(), body: vec![] }
             .rewrite(task);
     }
 }
@@ -31,6 +32,7 @@ fn is_half(dtype: DType) -> bool {
 /// Rewrite of one task.
 struct Task<'a> {
     graph: &'a mut Graph,
+    reads_half: &'a dyn Fn(&Node, &[Value]) -> bool,
     /// Number of uses of each value, including outputs of the stage.
     reads: &'a FxHashMap<Id, usize>,
     /// Widened constants, shared by all tasks.
@@ -66,7 +68,14 @@ impl Task<'_> {
                 self.body.push(node.clone());
                 continue;
             }
-            let inputs = node.inputs.iter().map(|input| input.map(|id| self.widened(id, node.task))).collect();
+            let is_unrounded = |id: &Id| unrounded.iter().any(|(half, _)| half == id);
+            let reads_half =
+                (self.reads_half)(node, &self.graph.values) && !node.inputs.iter().take(2).flatten().any(is_unrounded);
+            let wide = |(index, input): (usize, &Option<Id>)| match input {
+                Some(id) if !(reads_half && index < 2) => Some(self.widened(*id, node.task)),
+                other => *other,
+            };
+            let inputs = node.inputs.iter().enumerate().map(wide).collect();
             let mut outputs = vec![];
             for &output in &node.outputs {
                 outputs.push(match output {
@@ -208,7 +217,7 @@ mod tests {
         graph.nodes.last_mut().unwrap().task = 1;
         graph.outputs = vec![is_positive, other];
         let mut wide = graph.clone();
-        widen(&mut wide);
+        widen(&mut wide, &|_, _| false);
         let ops: Vec<_> = wide.nodes.iter().map(|node| (node.op.name(), node.task)).collect();
         let expected =
             [("Cast", 0), ("ReduceMean", 0), ("Sub", 0), ("Cast", 0), ("Cast", 0), ("Greater", 0), ("Relu", 1)];
@@ -228,7 +237,7 @@ mod tests {
         let negative = graph.apply("Neg", &[cosine], &[], DType::F16, &[3]);
         graph.outputs = vec![graph.apply("Div", &[negative, divisor], &[], DType::F16, &[3])];
         let mut wide = graph.clone();
-        widen(&mut wide);
+        widen(&mut wide, &|_, _| false);
         let ops: Vec<_> = wide.nodes.iter().map(|node| node.op.name()).collect();
         assert_eq!(ops, ["Cos", "Cast", "Neg", "Div", "Cast"]);
         let outputs = graph.run("native", &[half(&[3], &[0.0, 0.0, 0.0])]).unwrap();
@@ -243,7 +252,7 @@ mod tests {
         let sum = graph.apply("Add", &[input, bias], &[], DType::F32, &[2]);
         graph.outputs = vec![graph.apply("Relu", &[sum], &[], DType::F32, &[2])];
         let mut wide = graph.clone();
-        widen(&mut wide);
+        widen(&mut wide, &|_, _| false);
         assert_eq!((wide.nodes.len(), wide.values.len()), (graph.nodes.len(), graph.values.len()));
     }
 }

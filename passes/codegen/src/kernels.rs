@@ -1,7 +1,7 @@
 //! Set of the kernels of one executable. Equal kernels are built once.
 
 use crate::{
-    emit::{Builder, Grid, Kernel, KernelTarget, Signature},
+    emit::{Builder, Grid, Kernel, KernelTarget, Signature, Tiles},
     target::Target,
 };
 use melior::{Context, dialect::DialectRegistry, utility::register_all_dialects};
@@ -16,6 +16,7 @@ pub(crate) struct Kernels {
     context: Option<Context>,
     lanes: usize,
     registers: usize,
+    pub(crate) tiles: Tiles,
     /// True if kernels may call the C library.
     pub(crate) has_library: bool,
     built: Vec<Kernel>,
@@ -24,7 +25,9 @@ pub(crate) struct Kernels {
 
 impl Kernels {
     pub(crate) fn new(target: &Target) -> Self {
-        Self::with(target.lanes, target.registers, true)
+        let mut kernels = Self::with(target.lanes, target.registers, true);
+        kernels.tiles = if target.has_tiles { Tiles::Registers } else { Tiles::Absent };
+        kernels
     }
 
     /// Creates the kernels of a SIMT device, whose registers hold one element.
@@ -41,7 +44,15 @@ impl Kernels {
         for dialect in ["arith", "cf", "func", "llvm", "math", "nvvm", "scf", "ub", "vector"] {
             context.get_or_load_dialect(dialect);
         }
-        Self { context: Some(context), lanes, registers, has_library, built: vec![], names: FxHashSet::default() }
+        Self {
+            context: Some(context),
+            lanes,
+            registers,
+            tiles: Tiles::Absent,
+            has_library,
+            built: vec![],
+            names: FxHashSet::default(),
+        }
     }
 
     /// Creates a set that builds no kernels, to check whether a node can be lowered for a CPU.
@@ -55,7 +66,15 @@ impl Kernels {
     }
 
     fn without_context(lanes: usize, registers: usize, has_library: bool) -> Self {
-        Self { context: None, lanes, registers, has_library, built: vec![], names: FxHashSet::default() }
+        Self {
+            context: None,
+            lanes,
+            registers,
+            tiles: Tiles::Absent,
+            has_library,
+            built: vec![],
+            names: FxHashSet::default(),
+        }
     }
 
     /// Returns the number of `f32` lanes of a vector register.
@@ -66,6 +85,16 @@ impl Kernels {
     /// Returns the number of vector registers that kernels may use.
     pub(crate) fn registers(&self) -> usize {
         self.registers
+    }
+
+    /// Returns true if kernels may use tile registers of `bf16`.
+    pub(crate) fn has_tiles(&self) -> bool {
+        self.tiles != Tiles::Absent
+    }
+
+    /// Returns the target that the kernels need: one with tile registers only if a kernel uses these.
+    pub(crate) fn target(&self, target: &Target) -> Target {
+        if self.built.iter().any(|kernel| kernel.uses_tiles) { target.with_tiles() } else { target.clone() }
     }
 
     pub(crate) fn context(&self) -> &Context {
@@ -81,7 +110,13 @@ impl Kernels {
         body: impl FnOnce(&Builder, Signature<'_>),
     ) -> (String, bool) {
         let Some(context) = &self.context else { return (String::new(), false) };
-        let form = KernelTarget { lanes: self.lanes, has_library: self.has_library, grid, has_32_bit_indices };
+        let form = KernelTarget {
+            lanes: self.lanes,
+            has_library: self.has_library,
+            tiles: self.tiles,
+            grid,
+            has_32_bit_indices,
+        };
         let kernel = Builder::kernel(context, form, buffers, body);
         let (name, can_fail) = (kernel.name.clone(), kernel.can_fail);
         if self.names.insert(name.clone()) {

@@ -52,7 +52,8 @@ pub(crate) fn lower(
     host: &mut HostModule,
     simt: Option<Simt<'_>>,
 ) -> std::result::Result<LoweredStage, Error> {
-    widen(&mut graph);
+    let reads_half = |node: &Node, values: &[Value]| simt.is_none() && hooks.reads_half(node, values, &host.kernels);
+    widen(&mut graph, &reads_half);
     let mut cx = Lowering::of(&mut graph, &mut host.kernels, simt, &mut host.pool);
     let Graph { nodes, inputs, outputs, .. } = graph;
     let Boundary { layouts, is_streamed } = boundary;

@@ -5,7 +5,7 @@ use crate::error::Error;
 /// A CPU that code is generated for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// Name for users: `x86-64-v3` or `x86-64-v4`.
+    /// Name for users: `x86-64-v3`, `x86-64-v4` or `sapphirerapids`.
     pub cpu: String,
     /// Name of the CPU in LLVM.
     pub(crate) llvm_cpu: String,
@@ -17,6 +17,8 @@ pub struct Target {
     pub(crate) lanes: usize,
     /// Vector registers that kernels may use.
     pub(crate) registers: usize,
+    /// True if kernels may use tile registers of `bf16`; only then does the code require them.
+    pub(crate) has_tiles: bool,
 }
 
 /// A GPU that code is generated for.
@@ -60,15 +62,32 @@ impl Gpu {
 const V3: &[&str] = &["avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "movbe"];
 const V4: &[&str] = &["avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"];
 
+/// CPU flags of tile registers of `bf16`.
+const TILES: &[&str] = &["amx_tile", "amx_bf16"];
+
+/// Name of the first processor with tile registers of `bf16`.
+const SAPPHIRE_RAPIDS: &str = "sapphirerapids";
+
 impl Target {
-    /// Returns the processor `x86-64-v3`, `x86-64-v4`, or the one of this machine (`native`).
+    /// Returns the target of code that uses tile registers.
+    pub(crate) fn with_tiles(&self) -> Self {
+        let mut target = self.clone();
+        target.cpu = SAPPHIRE_RAPIDS.into();
+        target.llvm_features = "+amx-tile,+amx-bf16".into();
+        target.features.extend(TILES.iter().map(|&feature| feature.to_owned()));
+        target
+    }
+
+    /// Returns the processor `x86-64-v3`, `x86-64-v4`, `sapphirerapids`, or the one of this machine (`native`).
     pub fn named(cpu: &str) -> Result<Self, Error> {
         match cpu {
             "x86-64-v3" => Ok(Self::level(cpu, cpu, "", false)),
             "x86-64-v4" => Ok(Self::level(cpu, cpu, "", true)),
+            SAPPHIRE_RAPIDS => Ok(Self { has_tiles: true, ..Self::level("x86-64-v4", "x86-64-v4", "", true) }),
             "native" => Self::native(),
             other => {
-                Err(Error::Target(format!("unsupported processor '{other}'; expected native, x86-64-v3 or x86-64-v4")))
+                let known = "native, x86-64-v3, x86-64-v4 or sapphirerapids";
+                Err(Error::Target(format!("unsupported processor '{other}'; expected {known}")))
             }
         }
     }
@@ -83,6 +102,7 @@ impl Target {
             features,
             lanes,
             registers,
+            has_tiles: false,
         }
     }
 

@@ -2,8 +2,10 @@
 
 use crate::{
     cpu::CpuHooks,
+    emit::Tiles,
     graph::{Constant, Graph, Id, Node, Value},
     host::HostModule,
+    kernels::Kernels,
     layout::StageLayouts,
     lowering::Lowered,
     machine_code,
@@ -66,20 +68,25 @@ impl Graph {
 
     /// Compiles and runs the graph. Each kernel is called in pieces, as the runtime's workers do.
     pub(crate) fn run(&self, cpu: &str, inputs: &[Tensor]) -> Result<Vec<Tensor>, String> {
-        self.run_with(&Target::named(cpu).unwrap(), true, inputs)
+        self.run_on(&Target::named(cpu).unwrap(), &|_| {}, inputs)
+    }
+
+    /// As [`Self::run`], with emulated tile registers.
+    pub(crate) fn run_with_emulated_tiles(&self, cpu: &str, inputs: &[Tensor]) -> Result<Vec<Tensor>, String> {
+        self.run_on(&Target::named(cpu).unwrap(), &|kernels| kernels.tiles = Tiles::Emulated, inputs)
     }
 
     /// As [`Self::run`], without the C library, like kernels of GPUs.
     pub(crate) fn run_without_library(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>, String> {
-        self.run_with(&Target::named("x86-64-v3").unwrap(), false, inputs)
+        self.run_on(&Target::named("x86-64-v3").unwrap(), &|kernels| kernels.has_library = false, inputs)
     }
 
-    fn run_with(&self, target: &Target, has_library: bool, inputs: &[Tensor]) -> Result<Vec<Tensor>, String> {
+    fn run_on(&self, target: &Target, set: &dyn Fn(&mut Kernels), inputs: &[Tensor]) -> Result<Vec<Tensor>, String> {
         let layouts = StageLayouts::row_major(self.inputs.len(), self.outputs.len());
         let boundary = Boundary { layouts: &layouts, is_streamed: &vec![false; self.outputs.len()] };
         let sizes = self.outputs.iter().map(|id| self.values[id.0].bytes() as usize);
         let lower = |host: &mut HostModule| {
-            host.kernels.has_library = has_library;
+            set(&mut host.kernels);
             let lowered = stage::lower(self.clone(), boundary, &CpuHooks, host, None);
             lowered.map(|stage| stage.calls).map_err(|error| error.to_string())
         };
@@ -119,7 +126,11 @@ fn run_in(
     outputs: &[usize],
 ) -> Result<Vec<Vec<u8>>, String> {
     let library = folder.join("kernels.so");
-    machine_code::compile(&mut host.kernels, target, "", folder, &library).map_err(|error| error.to_string())?;
+    let target = host.kernels.target(target);
+    if target.features.iter().any(|feature| !divi_runtime::cpu::is_permitted(feature)) {
+        return Err(format!("the operating system does not permit code for {}", target.cpu));
+    }
+    machine_code::compile(&mut host.kernels, &target, "", folder, &library).map_err(|error| error.to_string())?;
     let prepare = std::mem::take(&mut host.pool.load_calls);
     // SAFETY: the library contains kernels only, without initializers.
     let library = unsafe { libloading::Library::new(&library) }.map_err(|error| error.to_string())?;

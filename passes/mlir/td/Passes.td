@@ -376,7 +376,7 @@ def EmitBundle : DiviPass<"divi-emit-bundle"> {
     Option<"weights", "weights", "std::string", /*default=*/"\"\"",
            "Source of weights whose files are missing: random:SEED">,
     Option<"cpu", "cpu", "std::string", /*default=*/"\"native\"",
-           "The processor to compile for: native, x86-64-v3 or x86-64-v4">,
+           "The processor to compile for: native, x86-64-v3, x86-64-v4 or sapphirerapids">,
     Option<"model", "model", "std::string", /*default=*/"\"\"", "Name of the model in the bundle">,
   ];
   let isReadOnly = 1;

@@ -140,6 +140,8 @@ fn check_processor(executable: &bundle::Executable) -> Result<()> {
     let target =
         Target::of(executable).map_err(|reason| Error::Code { path: executable.file.clone().into(), reason })?;
     let missing = cpu::missing(&target.features);
+    let refused = target.features.iter().filter(|_| missing.is_empty()).filter(|feature| !cpu::is_permitted(feature));
+    let missing: Vec<String> = missing.iter().chain(refused).cloned().collect();
     if missing.is_empty() { Ok(()) } else { Err(Error::OtherProcessor { cpu: target.cpu, missing }) }
 }
 

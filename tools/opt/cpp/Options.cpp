@@ -46,7 +46,7 @@ cl::opt<Emit> emitted(
                clEnumValN(Emit::Bundle, "bundle", "native code for divi-run; -o names a folder")));
 cl::opt<std::string> cpu("cpu", cl::init("native"), cl::cat(category),
                          cl::desc("Target processor of --emit=bundle (default: native)"),
-                         cl::value_desc("native|x86-64-v3|x86-64-v4"));
+                         cl::value_desc("native|x86-64-v3|x86-64-v4|sapphirerapids"));
 cl::opt<Table> costTable("cost-table", cl::init(Table::None), cl::ValueOptional, cl::cat(category),
                          cl::desc("Write the costs of the most expensive tasks on each device, instead of the module"),
                          cl::values(clEnumValN(Table::Text, "", "columns"), clEnumValN(Table::Text, "text", "columns"),

@@ -50,7 +50,7 @@ pub(crate) struct Measure {
     /// Folder of the weights, if not the model's
     #[arg(long, value_name = "FOLDER")]
     weights_dir: Option<PathBuf>,
-    /// Target processor of the generated code: native, x86-64-v3 or x86-64-v4
+    /// Target processor of the generated code: native, x86-64-v3, x86-64-v4 or sapphirerapids
     #[arg(long, value_name = "NAME", default_value = "native")]
     cpu: String,
     /// Time limit in seconds for each model and batch size whose times do not become stable earlier

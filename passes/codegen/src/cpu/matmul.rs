@@ -1,6 +1,7 @@
 //! Matrix multiplication: with weights, which are packed into panels, and of batches of matrices.
 
 mod kernel;
+mod tiled;
 
 use super::{
     epilogue_operand::padded,
@@ -14,6 +15,9 @@ use crate::{
 };
 use divi_onnx::{DType, Op};
 use kernel::{Access, MatMulKernel};
+use tiled::TiledKernel;
+
+pub(super) use tiled::reads_half;
 
 /// `[batch] rows x inner` times `[batch] inner x columns`.
 #[derive(Clone, Copy, Debug)]
@@ -43,22 +47,28 @@ pub(super) fn lower(cx: &mut Lowering<'_>, nodes: &[Node], position: usize) -> R
     let accept = |cx: &Lowering<'_>, id| Access::is_possible(cx, id, &shape);
     let (more, fused, result) = epilogue::fuse_epilogue(cx, nodes, position + 1, result, &accept);
 
-    let lanes = cx.lanes() as i64;
-    let work = MatMulKernel::new(product, weights.is_some(), bias.is_some(), cx.lanes(), cx.registers());
     let left = cx.dense(node.input(0)?);
+    let accesses: Vec<_> = fused.operands.iter().map(|&id| Access::of(cx, id, &shape)).collect();
+    let lanes = cx.lanes() as i64;
+    if cx.dtype(left) == DType::BF16 {
+        let work = TiledKernel::new(product, bias.is_some(), cx.lanes());
+        let right = Source::Computed(node.input(1)?);
+        let right = work.pack(weights.is_some_and(|weights| weights.is_transposed)).apply(cx, right);
+        let mut reads = vec![left, right];
+        reads.extend(bias.map(|bias| pack_bias(cx, bias, product.columns, work.padded_columns())));
+        reads.extend(fused.operands.iter().map(|&id| cx.dense(id)));
+        cx.call(work.extent(), work.grain(), &reads, &[result], |b, signature| {
+            work.emit(b, &signature, &fused, &accesses);
+        });
+        return Ok(Some(1 + more));
+    }
+    let work = MatMulKernel::new(product, weights.is_some(), bias.is_some(), cx.lanes(), cx.registers());
     let right = match weights {
         Some(weights) => pack(&product, weights.is_transposed, work.vectors as i64, lanes).apply(cx, weights.source),
         None => cx.dense(node.input(1)?),
     };
     let mut reads = vec![left, right];
-    if let Some(bias) = bias {
-        let count = (product.columns + lanes - 1) / lanes * lanes;
-        reads.push(match bias {
-            Source::Constant(bias) => cx.constant(DType::F32, &[count], padded(bias, product.columns, count)),
-            bias => Packing::padded(product.columns, count).apply(cx, bias),
-        });
-    }
-    let accesses: Vec<_> = fused.operands.iter().map(|&id| Access::of(cx, id, &shape)).collect();
+    reads.extend(bias.map(|bias| pack_bias(cx, bias, product.columns, (product.columns + lanes - 1) / lanes * lanes)));
     reads.extend(fused.operands.iter().map(|&id| cx.dense(id)));
     cx.call(work.extent(), work.grain(), &reads, &[result], |b, signature| {
         work.emit(b, &signature, &fused, &accesses);
@@ -66,12 +76,21 @@ pub(super) fn lower(cx: &mut Lowering<'_>, nodes: &[Node], position: usize) -> R
     Ok(Some(1 + more))
 }
 
+/// Appends zeros to a bias, up to `padded_columns` elements.
+fn pack_bias(cx: &mut Lowering<'_>, bias: Source, columns: i64, padded_columns: i64) -> Id {
+    match bias {
+        Source::Constant(bias) => cx.constant(DType::F32, &[padded_columns], padded(bias, columns, padded_columns)),
+        bias => Packing::padded(columns, padded_columns).apply(cx, bias),
+    }
+}
+
 /// Returns the sizes of a matrix multiplication, the weights if they are packed, and the bias that is added to each row. `None` if there
 /// is no fast kernel.
 #[allow(clippy::type_complexity)]
 fn read(cx: &Lowering<'_>, node: &Node) -> Result<Option<(Product, Option<Weights>, Option<Source>)>> {
     let (left, right) = (node.input(0)?, node.input(1)?);
-    if cx.dtype(left) != DType::F32 || cx.count(node.output()?) == 0 || cx.count(left) == 0 {
+    // Products stay in `bf16` only if the kernel on tile registers computes them.
+    if !matches!(cx.dtype(left), DType::F32 | DType::BF16) || cx.count(node.output()?) == 0 || cx.count(left) == 0 {
         return Ok(None);
     }
     let (a, b) = (cx.shape(left), cx.shape(right));

@@ -5,7 +5,7 @@ use crate::{graph::Id, lowering::Lowering, ops::blocks::grain};
 use divi_onnx::DType;
 use divi_runtime::prepare::{Expression, Loop, Pack};
 
-/// Source of `f32` weights.
+/// Source of weights.
 #[derive(Clone, Debug)]
 pub(super) enum Source {
     Constant(Expression),
@@ -21,6 +21,7 @@ impl Source {
 /// Permutation of the elements of a row-major source, with zeros for coordinates outside of it.
 #[derive(Debug)]
 pub(super) struct Packing {
+    dtype: DType,
     shape: Vec<i64>,
     parts: Vec<Part>,
 }
@@ -37,8 +38,13 @@ struct Part {
 type Step = (usize, i64, i64);
 
 impl Packing {
+    /// Returns an empty packing of `f32` elements.
     pub(super) fn of(shape: &[i64]) -> Self {
-        Self { shape: shape.to_vec(), parts: vec![] }
+        Self::of_type(DType::F32, shape)
+    }
+
+    pub(super) fn of_type(dtype: DType, shape: &[i64]) -> Self {
+        Self { dtype, shape: shape.to_vec(), parts: vec![] }
     }
 
     /// Returns a packing that appends zeros to a vector of `count` elements.
@@ -59,10 +65,10 @@ impl Packing {
     pub(super) fn apply(self, cx: &mut Lowering<'_>, source: Source) -> Id {
         let count = self.parts.iter().map(Part::count).sum();
         match source {
-            Source::Constant(source) => cx.constant(DType::F32, &[count], self.expression(source)),
+            Source::Constant(source) => cx.constant(self.dtype, &[count], self.expression(source)),
             Source::Computed(source) => {
                 let source = cx.dense(source);
-                let result = cx.temporary(DType::F32, &[count]);
+                let result = cx.temporary(self.dtype, &[count]);
                 cx.at_load_if_constant(source, |cx| self.pack(cx, source, result));
                 result
             }
@@ -106,14 +112,14 @@ impl Packing {
                         let inside = inside.reduce(|all, one| b.and(all, one));
                         let offset = b.offset(&at, &crate::graph::strides(&self.shape));
                         let value = match inside {
-                            None => b.load(kernel.buffers[0], DType::F32, offset),
+                            None => b.load(kernel.buffers[0], self.dtype, offset),
                             Some(inside) => {
                                 let safe = b.select(inside, offset, b.index(0));
-                                b.select(inside, b.load(kernel.buffers[0], DType::F32, safe), b.zero(b.f32()))
+                                b.select(inside, b.load(kernel.buffers[0], self.dtype, safe), b.zero(b.f32()))
                             }
                         };
                         let target = b.plus(b.offset(&place, &result_steps), first);
-                        b.store(value, kernel.buffers[1], DType::F32, target);
+                        b.store(value, kernel.buffers[1], self.dtype, target);
                     });
                 });
             });

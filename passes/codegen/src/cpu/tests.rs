@@ -240,6 +240,73 @@ fn products_with_and_without_packed_weights() {
     }
 }
 
+/// Products of `bf16` values, on tile registers where the processor has them, with ragged rows and columns, weights that are constants,
+/// inputs or computed, a bias and an epilogue.
+#[test]
+fn products_of_half_precision_are_exact_sums() {
+    let half = |shape: &[i64], values: &[f64]| Tensor::from_floats(DType::BF16, shape.to_vec(), values).unwrap();
+    for (i, &(rows, inner, columns)) in
+        [(64, 64, 64), (1, 32, 5), (17, 96, 33), (16, 32, 47), (50, 160, 100), (33, 32, 32), (3, 40, 9)]
+            .iter()
+            .enumerate()
+    {
+        let a = half(&[rows, inner], &noise(rows * inner, i as u64 + 1));
+        let b = half(&[inner, columns], &noise(inner * columns, i as u64 + 50));
+        let bias = half(&[columns], &noise(columns, 9));
+        let [left, right, added] = [&a, &b, &bias].map(|tensor| tensor.floats().unwrap());
+        let transposed: Vec<f64> = (0..columns)
+            .flat_map(|column| (0..inner).map(move |k| (k, column)))
+            .map(|(k, column)| right[(k * columns + column) as usize])
+            .collect();
+        let mut graph = Graph::default();
+        let x = graph.input(DType::BF16, &[rows, inner]);
+        let y = graph.input(DType::BF16, &[inner, columns]);
+        let shape = [rows, columns];
+        let first = graph.apply("MatMul", &[x, y], &[], DType::BF16, &shape);
+        graph.outputs.push(first);
+        let weights = graph.constant(half(&[columns, inner], &transposed));
+        let addend = graph.constant(bias.clone());
+        let gemm = graph.apply("Gemm", &[x, weights, addend], &[("transB", Attr::Int(1))], DType::BF16, &shape);
+        graph.nodes.last_mut().unwrap().task = 1;
+        let positive = graph.apply("Relu", &[gemm], &[], DType::BF16, &shape);
+        graph.nodes.last_mut().unwrap().task = 1;
+        graph.outputs.push(positive);
+        let wide = graph.constant(floats(&[inner, columns], &right));
+        let narrow = graph.apply("Cast", &[wide], &[("to", Attr::DType(DType::BF16))], DType::BF16, &[inner, columns]);
+        graph.nodes.last_mut().unwrap().task = 2;
+        let computed = graph.apply("MatMul", &[x, narrow], &[], DType::BF16, &shape);
+        graph.nodes.last_mut().unwrap().task = 3;
+        graph.outputs.push(computed);
+        let run = |cpu: &str| match cpu.strip_prefix("emulated ") {
+            Some(cpu) => graph.run_with_emulated_tiles(cpu, &[a.clone(), b.clone()]),
+            None => graph.run(cpu, &[a.clone(), b.clone()]),
+        };
+        // Emulation is slow.
+        let is_emulated = |cpu: &&str| !cpu.starts_with("emulated") || rows * inner * columns < 60_000;
+        for cpu in
+            ["native", "x86-64-v3", "emulated native", "emulated x86-64-v3"].iter().filter(|cpu| is_emulated(cpu))
+        {
+            let outputs = run(cpu).unwrap();
+            let found: Vec<Vec<f64>> = outputs.iter().map(|output| output.floats().unwrap()).collect();
+            for (row, column) in (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column))) {
+                let terms =
+                    (0..inner).map(|k| left[(row * inner + k) as usize] * right[(k * columns + column) as usize]);
+                let (sum, size) = terms.fold((0.0, 0.0), |(sum, size), term| (sum + term, size + term.abs()));
+                let biased = (sum + added[column as usize]).max(0.0);
+                for (output, expected) in [(0, sum), (1, biased), (2, sum)] {
+                    let value = found[output][(row * columns + column) as usize];
+                    // Half a unit in the last place of bf16, and the rounding of sums in f32.
+                    let allowed = f64::abs(expected) * 2_f64.powi(-8) + size * 1e-6;
+                    assert!(
+                        (value - expected).abs() <= allowed,
+                        "{rows}x{inner}x{columns} on {cpu}, output {output}, at {row}, {column}: {value}, not {expected}"
+                    );
+                }
+            }
+        }
+    }
+}
+
 /// Weights that are inputs and weights that are computed from constants are both packed for the fast kernel.
 #[test]
 fn computed_weights_are_packed() {

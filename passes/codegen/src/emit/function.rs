@@ -1,6 +1,6 @@
 //! Kernels as functions: signature, construction, and identification by a hash.
 
-use super::{Builder, Operation, Region, V, ffi::Ir};
+use super::{Builder, Operation, Region, Tiles, V, ffi::Ir};
 use melior::Context;
 use sha2::{Digest as _, Sha256};
 use std::cell::{Cell, RefCell};
@@ -17,6 +17,8 @@ pub(crate) struct Kernel {
     pub(crate) buffers: usize,
     /// True if it may return a status other than success.
     pub(crate) can_fail: bool,
+    /// True if it uses the tile registers of CPUs.
+    pub(crate) uses_tiles: bool,
     /// Bytes of shared memory per block of a GPU.
     pub(crate) shared: u64,
     /// Characters of its text: an estimate of the compile time.
@@ -30,6 +32,7 @@ pub(crate) struct KernelTarget {
     pub(crate) lanes: usize,
     /// True if it may call the C library, which GPUs do not have.
     pub(crate) has_library: bool,
+    pub(crate) tiles: Tiles,
     /// Distribution over the threads of a GPU; `None` for CPUs.
     pub(crate) grid: Option<Grid>,
     /// True if all dividends and divisors of index computations fit into 32 bits, which GPUs divide faster.
@@ -79,6 +82,8 @@ impl Builder {
             status: Cell::new(None),
             streamed: RefCell::default(),
             has_streamed: Cell::new(false),
+            uses_tiles: Cell::new(false),
+            emulated: Cell::new(None),
         };
         let values: Vec<_> = (0..arguments.len()).map(|i| block.argument(i)).collect();
         let (begin, end) = (values[buffers], values[buffers + 1]);
@@ -97,8 +102,8 @@ impl Builder {
         ];
         let function = b.create("func.func", &[], &[], &attributes, vec![region]);
         let (hash, text_length) = fingerprint(function);
-        let (can_fail, shared) = (b.status.get().is_some(), b.shared.get());
-        Kernel { name: format!("k{hash}"), function, form, buffers, can_fail, shared, text_length }
+        let (can_fail, shared, uses_tiles) = (b.status.get().is_some(), b.shared.get(), b.uses_tiles.get());
+        Kernel { name: format!("k{hash}"), function, form, buffers, can_fail, uses_tiles, shared, text_length }
     }
 }
 

@@ -51,14 +51,19 @@ impl Builder {
     /// Appends a store fence after non-temporal stores, which are weakly ordered, so that they are visible before any later store.
     pub(super) fn end_streams(&self) {
         if self.has_streamed.get() {
-            let attributes = [
-                ("intrin", "\"llvm.x86.sse.sfence\""),
-                ("operandSegmentSizes", "array<i32: 0, 0>"),
-                ("op_bundle_sizes", "array<i32>"),
-            ];
-            let attributes = attributes.map(|(name, text)| self.named(name, self.attribute(text)));
-            self.append("llvm.call_intrinsic", &[], &[], &attributes, vec![]);
+            self.intrinsic("llvm.x86.sse.sfence", &[]);
         }
+    }
+
+    /// Calls an intrinsic of LLVM without results.
+    pub(super) fn intrinsic(&self, name: &str, operands: &[V]) {
+        let attributes = [
+            ("intrin", &*format!("\"{name}\"")),
+            ("operandSegmentSizes", &format!("array<i32: {}, 0>", operands.len())),
+            ("op_bundle_sizes", "array<i32>"),
+        ];
+        let attributes = attributes.map(|(name, text)| self.named(name, self.attribute(text)));
+        self.append("llvm.call_intrinsic", operands, &[], &attributes, vec![]);
     }
 
     /// Transposes a square matrix of vectors: step by step, swaps the off-diagonal quarters of blocks of 2, 4, 8, … rows.

@@ -3,7 +3,8 @@
 use super::Lowering;
 use crate::{
     error::Result,
-    graph::{Id, Node},
+    graph::{Id, Node, Value},
+    kernels::Kernels,
     layout::{Blocked, Halo, Layout},
 };
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -13,6 +14,12 @@ pub(crate) trait Hooks {
     /// Lowers the node at a position, possibly fused with the following ones, to fast kernels. Returns the number of nodes; `None` if the
     /// first has no fast kernel.
     fn lower_fast(&self, cx: &mut Lowering<'_>, nodes: &[Node], position: usize) -> Result<Option<usize>>;
+
+    /// Returns true if a fast kernel computes a node in `f32` from first two operands in half precision.
+    fn reads_half(&self, node: &Node, values: &[Value], kernels: &Kernels) -> bool {
+        let _ = (node, values, kernels);
+        false
+    }
 
     /// Returns the halos of the values that fast kernels read.
     fn halos(&self, cx: &Lowering<'_>, nodes: &[Node]) -> FxHashMap<Id, Halo> {
