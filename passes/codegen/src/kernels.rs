@@ -25,56 +25,27 @@ pub(crate) struct Kernels {
 
 impl Kernels {
     pub(crate) fn new(target: &Target) -> Self {
-        let mut kernels = Self::with(target.lanes, target.registers, true);
-        kernels.tiles = if target.has_tiles { Tiles::Registers } else { Tiles::Absent };
-        kernels
+        let tiles = if target.has_tiles { Tiles::Registers } else { Tiles::Absent };
+        Self::with(Some(context()), target.lanes, target.registers, tiles, true)
     }
 
     /// Creates the kernels of a SIMT device, whose registers hold one element.
     pub(crate) fn simt() -> Self {
-        Self::with(1, 255, false)
-    }
-
-    fn with(lanes: usize, registers: usize, has_library: bool) -> Self {
-        let registry = DialectRegistry::new();
-        register_all_dialects(&registry);
-        let context = Context::new();
-        context.append_dialect_registry(&registry);
-        // Only the dialects that kernels use: loading all of them takes longer than compiling a small kernel.
-        for dialect in ["arith", "cf", "func", "llvm", "math", "nvvm", "scf", "ub", "vector"] {
-            context.get_or_load_dialect(dialect);
-        }
-        Self {
-            context: Some(context),
-            lanes,
-            registers,
-            tiles: Tiles::Absent,
-            has_library,
-            built: vec![],
-            names: FxHashSet::default(),
-        }
+        Self::with(Some(context()), 1, 255, Tiles::Absent, false)
     }
 
     /// Creates a set that builds no kernels, to check whether a node can be lowered for a CPU.
     pub(crate) fn unbuilt() -> Self {
-        Self::without_context(8, 16, true)
+        Self::with(None, 8, 16, Tiles::Absent, true)
     }
 
     /// Creates a set that builds no kernels, to check whether a node can be lowered for a SIMT device.
     pub(crate) fn unbuilt_simt() -> Self {
-        Self::without_context(1, 255, false)
+        Self::with(None, 1, 255, Tiles::Absent, false)
     }
 
-    fn without_context(lanes: usize, registers: usize, has_library: bool) -> Self {
-        Self {
-            context: None,
-            lanes,
-            registers,
-            tiles: Tiles::Absent,
-            has_library,
-            built: vec![],
-            names: FxHashSet::default(),
-        }
+    fn with(context: Option<Context>, lanes: usize, registers: usize, tiles: Tiles, has_library: bool) -> Self {
+        Self { context, lanes, registers, tiles, has_library, built: vec![], names: FxHashSet::default() }
     }
 
     /// Returns the number of `f32` lanes of a vector register.
@@ -136,6 +107,18 @@ impl Kernels {
     pub(crate) fn take(&mut self) -> Vec<Kernel> {
         std::mem::take(&mut self.built)
     }
+}
+
+/// Creates a context with the dialects that kernels use: loading all of them takes longer than compiling a small kernel.
+fn context() -> Context {
+    let registry = DialectRegistry::new();
+    register_all_dialects(&registry);
+    let context = Context::new();
+    context.append_dialect_registry(&registry);
+    for dialect in ["arith", "cf", "func", "llvm", "math", "nvvm", "scf", "ub", "vector"] {
+        context.get_or_load_dialect(dialect);
+    }
+    context
 }
 
 impl Drop for Kernels {
