@@ -1,7 +1,7 @@
 //! Threads of devices and links, and their cores.
 
 use crate::{
-    bundle::{Action, Bundle, Lanes},
+    bundle::{Bundle, Lanes},
     hal::{Execution, Properties, Threads},
     options::Options,
     span::Spans,
@@ -48,8 +48,8 @@ impl Workers {
         let queues = devices.clone().filter(|&device| is_queued(device)).count();
         // A device without stages only moves its values: parts of them by several threads.
         let has_parts = |device: usize| {
-            let actions = bundle.steps.iter().map(|step| &step.action).filter(|action| action.is_part());
-            actions.flat_map(Action::writes).any(|&value| bundle.values[value].device == device)
+            let mut steps = bundle.steps.iter().zip(&lanes.of_step);
+            steps.any(|(step, &lane)| lane == device && step.action.is_part())
         };
         let copies = |device: usize| {
             if has_parts(device) { COPY_THREADS.min(available.saturating_sub(queues)).max(1) } else { 1 }

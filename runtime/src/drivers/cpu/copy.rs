@@ -18,7 +18,7 @@ impl CpuExecutable {
     unsafe fn copy_all(&self, copies: &mut dyn Iterator<Item = Copy>) {
         let copies: Vec<Copy> = copies.collect();
         let is_large = copies.iter().map(|copy| copy.bytes).fold(0, u64::saturating_add) >= LARGE;
-        if let Some(mut pool) = self.pool.try_lock().filter(|_| is_large) {
+        if is_large && let Some(mut pool) = self.pool.try_lock() {
             let blocks: Vec<*mut u8> = copies.iter().flat_map(blocks).flatten().collect();
             let (kernel, extent) = (copy_blocks as divi_threads::Kernel, blocks.len() as i64 / 3);
             // SAFETY: blocks do not overlap, and each is copied once; the rest is guaranteed by the caller.
