@@ -182,13 +182,11 @@ fn many_launches(
     failure.map_or(Ok(()), Err)
 }
 
-/// Updates the incumbent if a schedule has a smaller makespan, or a smaller expected time where plans are executed.
+/// Updates the incumbent if a schedule has a smaller cost.
 fn take(instance: &Instance, options: &Options, best: &mut Incumbent<Schedule>, found: Schedule, by: &'static str) {
-    let expected = |schedule: &Schedule| expected::of_launches(instance, schedule.value(), &launches(schedule));
-    match best.solution().filter(|_| options.is_executed).map(expected) {
-        Some(current) if expected::is_better(expected(&found), current) => best.replace(found.value(), found, by),
-        Some(_) => {}
-        None => drop(best.take(found.value(), found, by)),
+    let cost = |schedule: &Schedule| expected::cost(instance, options, schedule.value(), &launches(schedule));
+    if best.solution().is_none_or(|current| expected::is_better(options, cost(&found), cost(current))) {
+        best.replace(found.value(), found, by);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Expected time of a queue that is executed.
+//! Cost of plans of a queue: the expected time if they are executed.
 //!
 //! Start times of a schedule assume exact task times. A launch that is late delays its readers on other devices, which wait
 //! although the plan has no gap; readers on its own device follow in sequence anyway. So of two plans with about the same
@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 
 use crate::model::instance::Instance;
+use crate::model::options::Options;
 use crate::model::plan::Batch;
 use crate::model::units::Micros;
 use crate::solvers::timing;
@@ -18,9 +19,15 @@ const WAITS: f64 = 0.25;
 /// Relative difference of expected times below which an earlier plan, from a simpler algorithm, is kept.
 const LEAST_GAIN: f64 = 0.01;
 
-/// Returns true if a plan replaces an incumbent, by their expected times.
-pub(crate) fn is_better(found: Micros, incumbent: Micros) -> bool {
-    found < incumbent * (1.0 - LEAST_GAIN)
+/// Returns the cost by which plans of a queue are compared: the makespan, or the expected time of plans that are executed.
+pub(crate) fn cost(instance: &Instance, options: &Options, makespan: Micros, launches: &[Batch]) -> Micros {
+    if options.is_executed { of_launches(instance, makespan, launches) } else { makespan }
+}
+
+/// Returns true if a plan replaces an incumbent, by their costs.
+pub(crate) fn is_better(options: &Options, found: Micros, incumbent: Micros) -> bool {
+    let least_gain = if options.is_executed { LEAST_GAIN } else { 0.0 };
+    found < incumbent * (1.0 - least_gain)
 }
 
 /// Returns the expected time of a schedule with a makespan.
@@ -29,7 +36,7 @@ pub(crate) fn time(makespan: Micros, transfers: usize, launches: usize) -> Micro
 }
 
 /// Returns the expected time of some launches; infinite if an input of a task is missing.
-pub(crate) fn of_launches(instance: &Instance, makespan: Micros, launches: &[Batch]) -> Micros {
+fn of_launches(instance: &Instance, makespan: Micros, launches: &[Batch]) -> Micros {
     let Some(launch_of) = timing::launch_of(instance, launches) else { return Micros::INFINITY };
     let inputs = instance.inputs() as usize;
     let transfers = |launch: &Batch| -> usize {

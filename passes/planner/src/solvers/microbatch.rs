@@ -66,7 +66,7 @@ pub(crate) struct Flow {
 struct Best<'a> {
     instance: &'a Instance,
     flow: Option<Flow>,
-    /// Makespan, or expected time of a plan that is executed.
+    /// Cost of the schedule; infinite without one.
     cost: Micros,
     bound: Micros,
     options: &'a Options,
@@ -75,13 +75,8 @@ struct Best<'a> {
 impl Best<'_> {
     fn take(&mut self, found: Option<Flow>) {
         let Some(found) = found else { return };
-        let (cost, is_better) = if self.options.is_executed {
-            let cost = expected::of_launches(self.instance, found.value, &found.launches);
-            (cost, expected::is_better(cost, self.cost))
-        } else {
-            (found.value, found.value < self.cost)
-        };
-        if is_better {
+        let cost = expected::cost(self.instance, self.options, found.value, &found.launches);
+        if expected::is_better(self.options, cost, self.cost) {
             self.options.observer.plan(found.value);
             (self.flow, self.cost) = (Some(found), cost);
         }
