@@ -8,7 +8,10 @@ use divi_cost::pattern::matches;
 use divi_dialect::{
     NamedAttribute, NewOperation, Operation, Value, attr, element_type, node::inference_value, op, tensor_type,
 };
-use divi_onnx::{DType, Op, Tensor, TensorType, Value as Known, operators::HalfPrecision};
+use divi_onnx::{
+    DType, Op, Tensor, TensorType, Value as Known,
+    operators::{CostClass, HalfPrecision},
+};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Largest finite number of `f16`.
@@ -70,12 +73,14 @@ impl Role {
     fn of(operation: Operation<'_>) -> Self {
         match operation.op() {
             None | Some(Op::Exp | Op::Pow) => Self::Kept,
-            Some(Op::Conv | Op::ConvTranspose | Op::Gemm | Op::MatMul) => Self::Converted,
             Some(Op::AveragePool | Op::BatchNormalizationInferenceMode | Op::MaxPool | Op::MaxPoolSingleOut) => {
                 Self::Following
             }
             Some(op) => match op.half_precision() {
                 Some(HalfPrecision::Elementwise | HalfPrecision::Move) => Self::Following,
+                Some(HalfPrecision::Sum) if matches!(op.class(), CostClass::Conv | CostClass::MatMul) => {
+                    Self::Converted
+                }
                 Some(HalfPrecision::Sum) | None => Self::Kept,
             },
         }
