@@ -75,6 +75,13 @@ pub(crate) struct CpuHooks;
 
 impl Hooks for CpuHooks {
     fn lower_fast(&self, cx: &mut Lowering<'_>, nodes: &[Node], position: usize) -> Result<Option<usize>> {
+        if let Some((input, result)) = conversion(cx, &nodes[position])
+            && cx.half_precision(input).is_some()
+            && cx.dtype(result) == DType::F32
+        {
+            cx.view_as_f32(result, input);
+            return Ok(Some(1));
+        }
         match nodes[position].op.cpu_kernel() {
             Some(CpuKernel::Conv) => conv::lower(cx, nodes, position),
             Some(CpuKernel::MatMul) => matmul::lower(cx, nodes, position),
@@ -113,7 +120,7 @@ impl Hooks for CpuHooks {
 
     fn write_blocked(&self, cx: &mut Lowering<'_>, output: usize, value: Id, layout: Blocked, is_streamed: bool) {
         let shape = cx.shape(value).to_vec();
-        let copy = cx.temporary(DType::F32, &shape);
+        let copy = cx.temporary(cx.dtype(value), &shape);
         cx.set_layout(copy, layout);
         cx.place_at_output(copy, output);
         if is_streamed {
@@ -138,7 +145,19 @@ fn images(cx: &Lowering<'_>, nodes: &[Node]) -> FxHashSet<Id> {
             images.extend(operands().filter(|&id| cx.shape(id).len() == 4).chain([result]));
         }
     }
+    for (input, result) in nodes.iter().rev().filter_map(|node| conversion(cx, node)) {
+        if images.contains(&result) {
+            images.insert(input);
+        }
+    }
     images
+}
+
+/// Returns operand and result of a conversion between types whose elements kernels compute in `f32`.
+fn conversion(cx: &Lowering<'_>, node: &Node) -> Option<(Id, Id)> {
+    let (input, result) = (node.optional(0)?, node.result(0)?);
+    let is_one = node.op == Op::Cast && [input, result].iter().all(|&id| cx.is_computed_in_f32(id));
+    is_one.then_some((input, result))
 }
 
 /// Returns the halos of the values that fast kernels read.
@@ -154,8 +173,8 @@ fn wanted_halos(cx: &Lowering<'_>, nodes: &[Node]) -> FxHashMap<Id, Halo> {
         // If padding values differ, the value has the halo of the first user, and the other one reads a copy.
         *known = known.union(&halo).unwrap_or(*known);
     }
-    // Operands of a concatenation can be computed in place if they have its halo.
-    for node in nodes.iter().rev().filter(|node| node.op == Op::Concat) {
+    // Operands of a concatenation can be computed in place if they have its halo, and operands of conversions are read in place.
+    for node in nodes.iter().rev().filter(|node| node.op == Op::Concat || conversion(cx, node).is_some()) {
         let Some(&halo) = node.result(0).and_then(|result| halos.get(&result)) else { continue };
         for &input in node.inputs.iter().flatten() {
             let known = halos.entry(input).or_insert(Halo::NONE);

@@ -7,14 +7,13 @@ use crate::{
     lowering::Lowering,
     ops,
 };
-use divi_onnx::DType;
 
-/// Returns the operands that a chain can start from: non-constant `f32` values with the shape of its result. `None` if the result is not
-/// `f32`.
+/// Returns the operands that a chain can start from: non-constant values with the shape of its result, which are computed in `f32`. `None`
+/// if the result is not.
 pub(crate) fn starts(cx: &Lowering<'_>, node: &Node) -> Option<Vec<Id>> {
-    let result = node.result(0).filter(|&id| cx.dtype(id) == DType::F32)?;
+    let result = node.result(0).filter(|&id| cx.is_computed_in_f32(id))?;
     let is_start =
-        |&id: &Id| cx.shape(id) == cx.shape(result) && cx.dtype(id) == DType::F32 && cx.expression(id).is_none();
+        |&id: &Id| cx.shape(id) == cx.shape(result) && cx.is_computed_in_f32(id) && cx.expression(id).is_none();
     Some(node.inputs.iter().flatten().copied().filter(is_start).collect())
 }
 

@@ -39,6 +39,8 @@ pub(crate) struct Builder {
     pub(crate) shared: Cell<u64>,
     /// Pointer to the kernel's status; `None` if it cannot fail.
     status: Cell<Option<V>>,
+    /// Buffers of half-precision elements that kernels access as `f32`.
+    half_precision: RefCell<Vec<(V, DType)>>,
     /// Buffers that [`Builder::store_aligned`] writes with non-temporal stores.
     streamed: RefCell<Vec<V>>,
     /// True if the kernel contains a non-temporal store.
@@ -72,6 +74,10 @@ impl Builder {
 
     fn f16(&self) -> Type {
         self.ir.f16()
+    }
+
+    fn bf16(&self) -> Type {
+        self.ir.bf16()
     }
 
     /// Returns a signless integer type.

@@ -211,14 +211,14 @@ fn run(
     for (position, node) in nodes.iter().enumerate().skip(from) {
         let is_same_task = Some(node.task) == task;
         let Some(result) = node.result(0).filter(|&result| is_same_task && cx.shape(result) == shape) else { break };
-        if cx.dtype(result) != DType::F32 || node.outputs.iter().skip(1).any(Option::is_some) {
+        if !cx.is_computed_in_f32(result) || node.outputs.iter().skip(1).any(Option::is_some) {
             break;
         }
-        let Ok(Some(())) = append(cx, &mut fused, node, &inside) else { break };
+        let Ok(Some(argument)) = append(cx, &mut fused, node, &inside) else { break };
         if !fused.operands.iter().all(|&id| accept(cx, id)) {
             break;
         }
-        inside.push((result, Argument::Step(fused.steps.len() - 1)));
+        inside.push((result, argument));
         let first = usize::from(!owns_start);
         let is_inner = |&(id, _): &(Id, Argument)| id == result || cx.is_read_only_by(id, from..position + 1);
         if inside[first..].iter().all(is_inner) {
@@ -232,15 +232,18 @@ fn is_batch_normalization(op: Op) -> bool {
     op.onnx_op() == Op::BatchNormalization
 }
 
-/// Appends the steps of a node; `None` if it is not element-wise or reads no value of `inside`.
+/// Appends the steps of a node. Returns its result; `None` if it is not element-wise or reads no value of `inside`.
 fn append(
     cx: &mut Lowering<'_>,
     fused: &mut FusedEpilogue,
     node: &Node,
     inside: &[(Id, Argument)],
-) -> Result<Option<()>> {
-    if !node.inputs.iter().flatten().any(|input| inside.iter().any(|(id, _)| id == input)) {
-        return Ok(None);
+) -> Result<Option<Argument>> {
+    let known = |id: Id| inside.iter().find(|(known, _)| *known == id).map(|&(_, argument)| argument);
+    let Some(read) = node.inputs.iter().flatten().find_map(|&id| known(id)) else { return Ok(None) };
+    // Results of an epilogue keep the precision of `f32` until they are stored.
+    if node.op == Op::Cast {
+        return Ok(Some(read));
     }
     let attributes = node.attributes();
     let number = |name: &str, default: f64| Ok(attributes.float(name)?.map_or(default, f64::from));
@@ -286,16 +289,14 @@ fn append(
     let mut arguments = vec![];
     for &input in node.inputs.iter().take(operands) {
         let Some(id) = input else { return Ok(None) };
-        if cx.dtype(id) != DType::F32 {
+        if !cx.is_computed_in_f32(id) {
             return Ok(None);
         }
-        arguments.push(match inside.iter().find(|(known, _)| *known == id) {
-            Some(&(_, argument)) => argument,
-            None => scalar(cx, id).map_or_else(|| fused.operand(id), Argument::Number),
-        });
+        let argument = known(id).or_else(|| scalar(cx, id).map(Argument::Number));
+        arguments.push(argument.unwrap_or_else(|| fused.operand(id)));
     }
     fused.steps.push((function, arguments));
-    Ok(Some(()))
+    Ok(Some(Argument::Step(fused.steps.len() - 1)))
 }
 
 /// Appends a BatchNormalization with constant parameters as a multiplication and an addition per channel.
@@ -304,7 +305,7 @@ fn normalization(
     fused: &mut FusedEpilogue,
     node: &Node,
     inside: &[(Id, Argument)],
-) -> Result<Option<()>> {
+) -> Result<Option<Argument>> {
     let start = node.input(0)?;
     let Some(&(_, argument)) = inside.iter().find(|(id, _)| *id == start) else { return Ok(None) };
     let Some((factor, shift)) = batch_norm_affine(cx, node, None)? else { return Ok(None) };
@@ -320,7 +321,7 @@ fn normalization(
     let scaled = Argument::Step(fused.steps.len() - 1);
     let shift = fused.operand(shift);
     fused.steps.push((Function::Add, vec![scaled, shift]));
-    Ok(Some(()))
+    Ok(Some(Argument::Step(fused.steps.len() - 1)))
 }
 
 /// Returns the next node if it is a BatchNormalization of the same task and the only user of `result`, which the node at `position`

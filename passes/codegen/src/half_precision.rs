@@ -123,7 +123,7 @@ impl Task<'_> {
         }
         let Value { dtype, shape, constant } = self.graph.values[id.0].clone();
         if let Some(Constant { source, tensor }) = constant {
-            let element = if dtype == DType::F16 { Element::F16 } else { Element::BF16 };
+            let element = element(dtype).expect("the value has half precision");
             let tensor = tensor.and_then(|tensor| Tensor::from_floats(DType::F32, shape.clone(), &tensor.floats()?));
             let constant = Constant { source: Expression::Widen { source: Box::new(source), element }, tensor };
             let wide = self.value(Value { dtype: DType::F32, shape, constant: Some(constant) });
@@ -153,6 +153,15 @@ impl Task<'_> {
     fn value(&mut self, value: Value) -> Id {
         self.graph.values.push(value);
         Id(self.graph.values.len() - 1)
+    }
+}
+
+/// Returns a half-precision type as in expressions of constants.
+pub(crate) fn element(dtype: DType) -> Option<Element> {
+    match dtype {
+        DType::F16 => Some(Element::F16),
+        DType::BF16 => Some(Element::BF16),
+        _ => None,
     }
 }
 

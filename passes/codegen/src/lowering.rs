@@ -15,6 +15,7 @@ use crate::{
     constant_pool::ConstantPool,
     error::Result,
     graph::{Constant, Graph, Id, Value},
+    half_precision,
     kernels::Kernels,
     layout::{Blocked, Halo, Layout},
 };
@@ -135,7 +136,25 @@ impl<'a> Lowering<'a> {
 
     /// Returns the size of a value in its layout, in bytes.
     fn bytes(&self, id: Id) -> u64 {
-        self.layouts.get(&id).map_or_else(|| self.values[id.0].bytes(), |layout| layout.elements() as u64 * 4)
+        let count = self.layouts.get(&id).map_or_else(|| self.count(id), Blocked::elements);
+        self.type_in_memory(id).byte_len(count as u64).expect("graphs have tensors that fit into memory")
+    }
+
+    /// Returns the type that the elements of a value have in memory.
+    pub(crate) fn type_in_memory(&self, id: Id) -> DType {
+        self.half_precision(id).unwrap_or(self.dtype(id))
+    }
+
+    /// Returns the half-precision type that the elements of a value have in memory, if kernels convert them from and to `f32`.
+    pub(crate) fn half_precision(&self, id: Id) -> Option<DType> {
+        let is_float = matches!(self.dtype(id), DType::F32 | DType::F16 | DType::BF16);
+        let dtype = self.dtype(self.root(id));
+        (is_float && matches!(dtype, DType::F16 | DType::BF16)).then_some(dtype)
+    }
+
+    /// Returns true if kernels compute the elements of a value in `f32`.
+    pub(crate) fn is_computed_in_f32(&self, id: Id) -> bool {
+        self.dtype(id) == DType::F32 || !self.is_simt() && matches!(self.dtype(id), DType::F16 | DType::BF16)
     }
 
     /// Returns the elements of a small constant.
@@ -158,6 +177,15 @@ impl<'a> Lowering<'a> {
     /// Returns the expression of a constant; `None` if the value is computed by calls.
     pub(crate) fn expression(&self, id: Id) -> Option<&Expression> {
         Some(&self.values[id.0].constant.as_ref()?.source)
+    }
+
+    /// Returns the expression of a constant of a floating-point type of at most 32 bits, as `f32`.
+    pub(crate) fn f32_expression(&self, id: Id) -> Option<Expression> {
+        let source = self.expression(id)?.clone();
+        match self.dtype(id) {
+            DType::F32 => Some(source),
+            dtype => Some(Expression::Widen { source: Box::new(source), element: half_precision::element(dtype)? }),
+        }
     }
 
     /// Returns true if a value is the same for every request.
@@ -215,6 +243,17 @@ impl<'a> Lowering<'a> {
     /// Makes a result an alias of an operand, as for views.
     pub(crate) fn alias(&mut self, result: Id, of: Id) {
         self.storage[result.0] = Storage::Alias(of);
+    }
+
+    /// Makes the result of a conversion from half precision to `f32` a view of its operand, whose elements kernels convert when they load
+    /// them.
+    pub(crate) fn view_as_f32(&mut self, result: Id, of: Id) {
+        self.alias(result, of);
+        let copied = self.layouts.get(&of).copied();
+        self.layouts.extend(copied.map(|layout| (result, layout)));
+        if self.by_rows.contains(&of) {
+            self.by_rows.insert(result);
+        }
     }
 
     /// Places a value at an offset in bytes inside another value. Returns false if that is impossible: the value already has a storage, is

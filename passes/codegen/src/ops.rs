@@ -21,7 +21,7 @@ mod window;
 
 use crate::{error::Result, graph::Node, lowering::Lowering};
 use divi_onnx::{Op, operators};
-pub(crate) use elementwise::map;
+pub(crate) use elementwise::{in_own_type, map};
 pub(crate) use movement::copy_to_output;
 pub(crate) use window::{Axis, is_in_range, sliding};
 

@@ -16,8 +16,12 @@ impl Lowering<'_> {
             return dense;
         }
         let shape = self.shape(id).to_vec();
-        let dense = self.temporary(DType::F32, &shape);
-        to_dense(self, id, dense, &layout);
+        let copy = self.temporary(self.type_in_memory(id), &shape);
+        to_dense(self, id, copy, &layout);
+        let dense = if self.dtype(id) == self.dtype(copy) { copy } else { self.temporary(self.dtype(id), &shape) };
+        if dense != copy {
+            self.view_as_f32(dense, copy);
+        }
         self.set_dense_copy(id, dense);
         dense
     }
@@ -33,7 +37,7 @@ impl Lowering<'_> {
         let wanted = self.halo(id);
         let halo = if wanted.covers(&halo) { wanted } else { halo };
         let layout = Blocked::of(&shape, self.lanes(), halo).expect("only images are read in blocks");
-        let copy = self.temporary(DType::F32, &shape);
+        let copy = self.temporary(self.type_in_memory(id), &shape);
         self.set_layout(copy, layout);
         self.copy_into_blocks(id, copy, &layout);
         self.set_blocked_copy(id, copy);
@@ -64,7 +68,7 @@ impl Lowering<'_> {
         if halo.is_empty() {
             return (id, layout);
         }
-        let padded = self.temporary(DType::F32, &[layout.elements()]);
+        let padded = self.temporary(self.type_in_memory(id), &[layout.elements()]);
         pad_planes(self, id, padded, &layout);
         (padded, layout)
     }

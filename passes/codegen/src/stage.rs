@@ -13,7 +13,7 @@ use crate::{
     ops, rearranged_constants,
     slow_operators::SlowNode,
 };
-use divi_onnx::DType;
+use divi_onnx::operators::{self, HalfPrecision};
 
 /// Stage boundary: layouts of inputs and outputs, and the outputs that only transfers to other devices read.
 #[derive(Clone, Copy, Debug)]
@@ -133,7 +133,14 @@ fn lower_node(
     let lower = ops::find(node.op).ok_or_else(|| {
         divi_onnx::Error::new("code generation does not support this operator; remove it from the model, or replace it")
     })?;
-    let inputs = node.inputs.iter().map(|input| input.map(|id| cx.dense(id))).collect();
+    // Operators that move elements do not convert them.
+    let is_arithmetic = matches!(node.op.half_precision(), Some(HalfPrecision::Sum | HalfPrecision::Elementwise));
+    let converts = is_arithmetic || node.op.lowering() == Some(operators::Lowering::View);
+    let mut operand = |id: Id| {
+        let id = cx.dense(id);
+        if converts { id } else { ops::in_own_type(cx, id) }
+    };
+    let inputs = node.inputs.iter().map(|input| input.map(&mut operand)).collect();
     lower(cx, &Node { inputs, ..node.clone() }).map(|()| 1)
 }
 
@@ -165,7 +172,7 @@ fn place_inputs(
 /// Returns the blocked layout of an input; `None` if blocking does not pay off.
 fn preferred(cx: &Lowering<'_>, input: Id) -> Option<Blocked> {
     Blocked::of(cx.shape(input), cx.lanes(), cx.halo(input))
-        .filter(|layout| layout.is_profitable() && cx.dtype(input) == DType::F32)
+        .filter(|layout| layout.is_profitable() && cx.is_computed_in_f32(input))
 }
 
 /// Places outputs so that the kernels that compute them write them directly, or adds copies. Returns their layouts.
@@ -188,6 +195,7 @@ fn place_outputs(cx: &mut Lowering<'_>, hooks: &dyn Hooks, outputs: &[Id], bound
 
 fn place_dense_output(cx: &mut Lowering<'_>, hooks: &dyn Hooks, i: usize, output: Id, is_streamed: bool) {
     let output = cx.dense(output);
+    let output = ops::in_own_type(cx, output);
     let root = cx.root(output);
     // Output buffers have no offset, so a value that contains parts stays in the arena and is copied.
     if cx.is_unplaced(root) && cx.value(root).constant.is_none() {

@@ -55,7 +55,7 @@ operators! {
     BlackmanWindow { family: Signal, infer: Window, fold: none, fusion: Plain, batch: none,
         class: Transcendental, work: BlackmanWindow, lower: Signal, cpu: none, cuda: none, half: none, flags: [] }
     Cast { family: Elementwise, infer: Cast, fold: Cast, fusion: Elementwise, batch: SameAsFirst,
-        class: Elementwise, work: Cast, lower: Elementwise, cpu: none, cuda: none, half: none, flags: [] }
+        class: Elementwise, work: Cast, lower: Elementwise, cpu: Map, cuda: none, half: none, flags: [] }
     CastLike { family: Elementwise, infer: CastLike, fold: CastLike, fusion: Plain, batch: CastLike,
         class: Elementwise, work: Cast, lower: Elementwise, cpu: none, cuda: none, half: none, flags: [] }
     CausalConvWithState { family: Conv, infer: CausalConvWithState, fold: none, fusion: Plain, batch: CausalConvWithState,

@@ -20,7 +20,7 @@ pub(super) enum OperandAccess {
 impl OperandAccess {
     /// Returns true if a kernel that writes an image of a shape can read an operand.
     pub(super) fn is_possible(cx: &Lowering<'_>, id: Id, shape: &[i64]) -> bool {
-        if cx.dtype(id) != DType::F32 {
+        if !cx.is_computed_in_f32(id) {
             return false;
         }
         let own = cx.shape(id);
@@ -33,7 +33,7 @@ impl OperandAccess {
         let is_single = own.iter().product::<i64>() == channels;
         if own != shape
             && is_single
-            && let Some(expression) = cx.expression(id).cloned()
+            && let Some(expression) = cx.f32_expression(id)
         {
             let lanes = cx.lanes() as i64;
             let count = (channels + lanes - 1) / lanes * lanes;

@@ -187,6 +187,10 @@ impl Ir {
         Type(call!(mlirF16TypeGet(self.context)))
     }
 
+    pub(super) fn bf16(self) -> Type {
+        Type(call!(mlirBF16TypeGet(self.context)))
+    }
+
     pub(super) fn f32(self) -> Type {
         Type(call!(mlirF32TypeGet(self.context)))
     }

@@ -80,6 +80,7 @@ impl Builder {
             form,
             shared: Cell::new(0),
             status: Cell::new(None),
+            half_precision: RefCell::default(),
             streamed: RefCell::default(),
             has_streamed: Cell::new(false),
             uses_tiles: Cell::new(false),

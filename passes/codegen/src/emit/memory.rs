@@ -1,12 +1,13 @@
 //! Loads and stores with conversion between storage and compute types, stack memory, status and index checks.
 
-use super::{Builder, Operation, Type, V};
+use super::{Builder, Operation, Tiles, Type, V};
 use divi_onnx::DType;
 use divi_runtime::bundle::Status;
 
 impl Builder {
-    /// Returns the storage type of elements. `bfloat16` is an integer here, because LLVM would call a library function to convert it.
-    fn stored(&self, dtype: DType) -> Type {
+    /// Returns the storage type of elements. `bfloat16` is an integer here, because LLVM calls a library function to convert it on
+    /// processors without an instruction for that.
+    pub(super) fn stored(&self, dtype: DType) -> Type {
         match dtype {
             DType::F32 => self.f32(),
             DType::F64 => self.f64(),
@@ -31,15 +32,51 @@ impl Builder {
         if dtype.bits() < 8 {
             return self.load_packed(pointer, dtype, index);
         }
+        let dtype = self.type_in_memory(pointer, dtype);
         let stored = self.stored(dtype);
         let value = self.op("llvm.load", &[self.address(pointer, stored, index)], stored, &[]);
         match dtype {
             DType::Bool => self.compare(super::Compare::NotEqual, value, self.zero(stored), false),
-            DType::F16 => self.op("arith.extf", &[value], self.f32(), &[]),
+            _ => self.widened(value, dtype),
+        }
+    }
+
+    /// Makes loads and stores of `f32` elements of a buffer convert from and to the half-precision type that they have in memory.
+    pub(crate) fn set_half_precision(&self, pointer: V, dtype: DType) {
+        self.half_precision.borrow_mut().push((pointer, dtype));
+    }
+
+    /// Returns the type that elements of a buffer have in memory if a kernel accesses them as `dtype`.
+    pub(super) fn type_in_memory(&self, pointer: V, dtype: DType) -> DType {
+        let buffers = self.half_precision.borrow();
+        let half = buffers.iter().find(|(known, _)| dtype == DType::F32 && *known == pointer);
+        half.map_or(dtype, |&(_, half)| half)
+    }
+
+    /// Converts an element or a vector of a half-precision type to `f32`; returns values of other types as they are.
+    pub(super) fn widened(&self, value: V, dtype: DType) -> V {
+        let of = |element: Type| self.with_element(self.type_of(value), element);
+        match dtype {
+            DType::F16 => self.op("arith.extf", &[value], of(self.f32()), &[]),
             DType::BF16 => {
-                let wide = self.resize(value, self.int(32), true);
-                self.bitcast(self.shift_left(wide, self.integer(16, self.int(32))), self.f32())
+                let ty = of(self.int(32));
+                let wide = self.op("arith.extui", &[value], ty, &[]);
+                self.bitcast(self.shift_left(wide, self.integer(16, ty)), of(self.f32()))
             }
+            _ => value,
+        }
+    }
+
+    /// Rounds an element or a vector of `f32` to a half-precision type; returns values for other types as they are.
+    pub(super) fn narrowed(&self, value: V, dtype: DType) -> V {
+        let of = |element: Type| self.with_element(self.type_of(value), element);
+        match dtype {
+            DType::F16 => self.op("arith.truncf", &[value], of(self.f16()), &[]),
+            DType::BF16 if self.form.tiles == Tiles::Registers => {
+                let rounded = self.op("arith.truncf", &[value], of(self.bf16()), &[]);
+                self.bitcast(rounded, of(self.int(16)))
+            }
+            DType::BF16 => self.op("arith.trunci", &[self.rounded_to_bfloat16(value)], of(self.int(16)), &[]),
             _ => value,
         }
     }
@@ -49,19 +86,15 @@ impl Builder {
         if dtype.bits() < 8 {
             return self.store_packed(value, pointer, dtype, index);
         }
+        let dtype = self.type_in_memory(pointer, dtype);
         let stored = self.stored(dtype);
-        let value = match dtype {
-            DType::Bool => self.resize(value, stored, true),
-            DType::F16 => self.op("arith.truncf", &[value], stored, &[]),
-            DType::BF16 => self.resize(self.rounded_to_bfloat16(value), stored, true),
-            _ => value,
-        };
+        let value = if dtype == DType::Bool { self.resize(value, stored, true) } else { self.narrowed(value, dtype) };
         self.append("llvm.store", &[value, self.address(pointer, stored, index)], &[], &[], vec![]);
     }
 
-    /// Returns the bits of an `f32` rounded to `bfloat16` (nearest, ties to even), in the low half of an `i32`.
+    /// Returns the bits of `f32` rounded to `bfloat16` (nearest, ties to even), in the low half of `i32`.
     fn rounded_to_bfloat16(&self, value: V) -> V {
-        let ty = self.int(32);
+        let ty = self.with_element(self.type_of(value), self.int(32));
         let number = |value| self.integer(value, ty);
         let bits = self.bitcast(value, ty);
         let upper = self.shift_right(bits, number(16), true);

@@ -1,6 +1,14 @@
 //! Vectors of `f32`.
 
 use super::{Builder, NamedAttribute, Type, V};
+use divi_onnx::DType;
+
+/// Mask of the first lanes of a vector.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mask {
+    lanes: V,
+    count: usize,
+}
 
 impl Builder {
     /// Returns the type of a full vector register of `f32`.
@@ -20,14 +28,19 @@ impl Builder {
 
     /// Loads a vector of consecutive `f32` elements, without alignment.
     pub(crate) fn load_vector(&self, pointer: V, index: V, ty: Type) -> V {
-        let address = self.address(pointer, self.f32(), index);
-        self.op("llvm.load", &[address], ty, &[("alignment", "4 : i64")])
+        let dtype = self.type_in_memory(pointer, DType::F32);
+        let stored = self.stored(dtype);
+        let address = self.address(pointer, stored, index);
+        let alignment = format!("{} : i64", dtype.bits() / 8);
+        let value = self.op("llvm.load", &[address], self.with_element(ty, stored), &[("alignment", &alignment)]);
+        self.widened(value, dtype)
     }
 
     pub(crate) fn store_vector(&self, value: V, pointer: V, index: V) {
-        let address = self.address(pointer, self.f32(), index);
-        let alignment = self.named("alignment", self.attribute("4 : i64"));
-        self.append("llvm.store", &[value, address], &[], &[alignment], vec![]);
+        let dtype = self.type_in_memory(pointer, DType::F32);
+        let address = self.address(pointer, self.stored(dtype), index);
+        let alignment = self.named("alignment", self.attribute(&format!("{} : i64", dtype.bits() / 8)));
+        self.append("llvm.store", &[self.narrowed(value, dtype), address], &[], &[alignment], vec![]);
     }
 
     /// As [`Self::store_vector`], at an index that is a multiple of the lanes. Uses a non-temporal store if [`Self::stream`] was called for
@@ -92,29 +105,39 @@ impl Builder {
     }
 
     /// Returns a mask of the first `count` lanes.
-    pub(crate) fn mask(&self, count: usize) -> V {
+    pub(crate) fn mask(&self, count: usize) -> Mask {
         let bits: Vec<_> = (0..self.lanes()).map(|lane| if lane < count { "true" } else { "false" }).collect();
         let ty = self.vector_of(self.lanes(), self.i1());
         let text = format!("dense<[{}]> : vector<{}xi1>", bits.join(", "), self.lanes());
-        self.constant(ty, count as u64 | 1 << 32, || self.attribute(&text))
+        Mask { lanes: self.constant(ty, count as u64 | 1 << 32, || self.attribute(&text)), count }
     }
 
     /// As [`Self::load_vector`], with zeros in lanes that are masked off.
-    pub(crate) fn load_masked(&self, pointer: V, index: V, mask: V) -> V {
-        let address = self.address(pointer, self.f32(), index);
-        let ty = self.vector();
-        self.op("llvm.intr.masked.load", &[address, mask, self.zero(ty)], ty, &[("alignment", "4 : i32")])
+    pub(crate) fn load_masked(&self, pointer: V, index: V, mask: Mask) -> V {
+        let dtype = self.type_in_memory(pointer, DType::F32);
+        let stored = self.stored(dtype);
+        let ty = self.with_element(self.vector(), stored);
+        let operands = [self.address(pointer, stored, index), mask.lanes, self.zero(ty)];
+        let alignment = format!("{} : i32", dtype.bits() / 8);
+        self.widened(self.op("llvm.intr.masked.load", &operands, ty, &[("alignment", &alignment)]), dtype)
     }
 
-    pub(crate) fn store_masked(&self, value: V, pointer: V, index: V, mask: V) {
-        let address = self.address(pointer, self.f32(), index);
-        let alignment = self.named("alignment", self.attribute("4 : i32"));
-        self.append("llvm.intr.masked.store", &[value, address, mask], &[], &[alignment], vec![]);
+    pub(crate) fn store_masked(&self, value: V, pointer: V, index: V, mask: Mask) {
+        let dtype = self.type_in_memory(pointer, DType::F32);
+        // LLVM 22 stores two elements for a mask of one lane if it can fuse the store with a truncation.
+        if mask.count == 1 {
+            let first = self.op("vector.extract", &[value], self.f32(), &[("static_position", "array<i64: 0>")]);
+            return self.store(first, pointer, DType::F32, index);
+        }
+        let address = self.address(pointer, self.stored(dtype), index);
+        let alignment = self.named("alignment", self.attribute(&format!("{} : i32", dtype.bits() / 8)));
+        let operands = [self.narrowed(value, dtype), address, mask.lanes];
+        self.append("llvm.intr.masked.store", &operands, &[], &[alignment], vec![]);
     }
 
     /// Prefetches a cache line for reading.
     pub(crate) fn prefetch(&self, pointer: V, index: V) {
-        let address = self.address(pointer, self.f32(), index);
+        let address = self.address(pointer, self.stored(self.type_in_memory(pointer, DType::F32)), index);
         let attributes = [("rw", "0 : i32"), ("hint", "3 : i32"), ("cache", "1 : i32")];
         let attributes: Vec<NamedAttribute> =
             attributes.iter().map(|(name, text)| self.named(name, self.attribute(text))).collect();

@@ -111,7 +111,11 @@ impl Lowering<'_> {
             return self.push_launch(kernel, reads, writes, payload);
         }
         let is_streamed: Vec<_> = writes.iter().map(|&id| self.is_streamed(id)).collect();
+        let half_precision: Vec<_> = reads.iter().chain(writes).map(|&id| self.half_precision(id)).collect();
         let (kernel, ..) = self.kernels.add(None, false, buffers, |b, signature| {
+            for (&buffer, &dtype) in signature.buffers.iter().zip(&half_precision) {
+                dtype.into_iter().for_each(|dtype| b.set_half_precision(buffer, dtype));
+            }
             let written = signature.buffers[reads.len()..].iter();
             written.zip(is_streamed).filter(|(_, is_it)| *is_it).for_each(|(&buffer, _)| b.stream(buffer));
             body(b, signature);

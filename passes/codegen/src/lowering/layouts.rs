@@ -71,9 +71,11 @@ impl Lowering<'_> {
         let (Some(own), Some(target)) = (self.layouts.get(&part), self.layouts.get(&whole)) else { return false };
         let is_alike = target.batch == 1
             && (own.height, own.width, own.halo) == (target.height, target.width, target.halo)
+            && self.type_in_memory(part) == self.type_in_memory(whole)
             && self.storage[part.0] == Storage::Unassigned;
         if is_alike {
-            let first = (first_block * target.plane()) as u64 * 4;
+            let bytes = self.type_in_memory(whole).bits() / 8;
+            let first = (first_block * target.plane()) as u64 * bytes;
             self.storage[part.0] = Storage::Subview(whole, first);
             self.containers.insert(whole);
         }
@@ -96,6 +98,6 @@ impl Lowering<'_> {
         };
         let is_read_here =
             self.containers.contains(&id) || self.readers.get(&id).is_some_and(|readers| readers.len() > 1);
-        has_layout && !is_read_here && !self.is_at_load
+        has_layout && !is_read_here && !self.is_at_load && self.half_precision(id).is_none()
     }
 }

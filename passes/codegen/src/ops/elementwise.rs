@@ -50,6 +50,17 @@ pub(crate) fn map(cx: &mut Lowering<'_>, operands: &[Id], result: Id, compute: i
     nest(cx, &shape, &operands, &result, compute);
 }
 
+/// Returns a value whose elements have their own type in memory; converts them if they have another one.
+pub(crate) fn in_own_type(cx: &mut Lowering<'_>, id: Id) -> Id {
+    if cx.type_in_memory(id) == cx.dtype(id) {
+        return id;
+    }
+    let shape = cx.shape(id).to_vec();
+    let copy = cx.temporary(cx.dtype(id), &shape);
+    map(cx, &[id], copy, |_, values| values[0]);
+    copy
+}
+
 /// Strided access to the elements of a value in a loop nest.
 pub(super) struct StridedAccess {
     pub(super) id: Id,

@@ -20,7 +20,7 @@ pub(super) enum Access {
 
 impl Access {
     pub(super) fn is_possible(cx: &Lowering<'_>, id: Id, shape: &[i64]) -> bool {
-        cx.dtype(id) == DType::F32 && (cx.shape(id) == shape || is_column(cx, id, shape))
+        cx.is_computed_in_f32(id) && (cx.shape(id) == shape || is_column(cx, id, shape))
     }
 
     pub(super) fn of(cx: &Lowering<'_>, id: Id, shape: &[i64]) -> Self {
