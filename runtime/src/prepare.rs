@@ -49,6 +49,13 @@ pub enum Expression {
         /// Element type of the operand: `F16` or `BF16`.
         element: Element,
     },
+    /// `f32` elements rounded to half precision (nearest, ties to even).
+    Narrow {
+        /// Operand.
+        source: Box<Expression>,
+        /// Element type of the result: `F16` or `BF16`.
+        element: Element,
+    },
     /// Concatenation.
     Concat(Vec<Expression>),
     /// Elements permuted by a loop nest, with zero padding.
@@ -131,7 +138,7 @@ impl Expression {
             Self::File { .. } | Self::Bytes(_) | Self::Random { .. } | Self::Zeros(_) => vec![],
             Self::Concat(parts) => parts.iter().collect(),
             Self::Pack(pack) => vec![&pack.source],
-            Self::Widen { source, .. } => vec![source],
+            Self::Widen { source, .. } | Self::Narrow { source, .. } => vec![source],
             Self::Scale { source, by, .. } => vec![source, by],
             Self::NormalizedScale { scale, variance, .. } => vec![scale, variance],
             Self::NormalizedShift { shift, mean, factor, bias } => {
@@ -146,7 +153,7 @@ impl Expression {
             Self::File { .. } | Self::Bytes(_) | Self::Random { .. } | Self::Zeros(_) => vec![],
             Self::Concat(parts) => parts.iter_mut().collect(),
             Self::Pack(pack) => vec![&mut pack.source],
-            Self::Widen { source, .. } => vec![source],
+            Self::Widen { source, .. } | Self::Narrow { source, .. } => vec![source],
             Self::Scale { source, by, .. } => vec![source, by],
             Self::NormalizedScale { scale, variance, .. } => vec![scale, variance],
             Self::NormalizedShift { shift, mean, factor, bias } => {
@@ -182,6 +189,18 @@ impl Expression {
                     Element::F16 => Ok(bytes_of(halves.iter().map(|&half| f16::from_le_bytes(half).to_f32()))),
                     Element::BF16 => Ok(bytes_of(halves.iter().map(|&half| bf16::from_le_bytes(half).to_f32()))),
                     other => Err(format!("weights of {} bits are widened as half precision", other.bits())),
+                }
+            }
+            Self::Narrow { source, element } => {
+                let numbers = source.numbers(folder)?;
+                match element {
+                    Element::F16 => {
+                        Ok(numbers.iter().flat_map(|&number| f16::from_f32(number).to_le_bytes()).collect())
+                    }
+                    Element::BF16 => {
+                        Ok(numbers.iter().flat_map(|&number| bf16::from_f32(number).to_le_bytes()).collect())
+                    }
+                    other => Err(format!("weights are rounded to {} bits as half precision", other.bits())),
                 }
             }
             Self::Concat(parts) => {
@@ -433,6 +452,17 @@ mod tests {
         let source = Box::new(Expression::bytes(&halves));
         assert_eq!(numbers(&Expression::Widen { source: source.clone(), element: Element::F16 }), [1.5, -0.25]);
         assert!(Expression::Widen { source, element: Element::F64 }.evaluate(Path::new("")).is_err());
+    }
+
+    #[test]
+    fn rounds_to_half_precision() {
+        // Halfway between two numbers of bf16, whose mantissa has seven bits.
+        let source = Box::new(floats(&[1.0 + 1.0 / 256.0, 1.0 + 3.0 / 256.0, -0.25]));
+        let narrow = Expression::Narrow { source: source.clone(), element: Element::BF16 };
+        assert_eq!(narrow.length(), Some(6));
+        let wide = Expression::Widen { source: Box::new(narrow), element: Element::BF16 };
+        assert_eq!(numbers(&wide), [1.0, 1.0 + 2.0 / 128.0, -0.25]);
+        assert!(Expression::Narrow { source, element: Element::F32 }.evaluate(Path::new("")).is_err());
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::{
     backends,
     boundary::{LayoutAssignment, describe, streamed_outputs},
     error::Error,
-    graph,
+    graph, half_precision,
     host::HostModule,
     machine_code,
     program::{Options, Program, StageProgram, tensor},
@@ -23,7 +23,8 @@ const HOST_EXECUTABLE: usize = 0;
 
 /// Compiles a program without folding constants. Returns the operators that have no fast kernel.
 pub(crate) fn compile(mut program: Program, folder: &Path, options: &Options<'_>) -> Result<SlowOperators, Error> {
-    let mut host = HostModule::new(&options.target);
+    let has_half = program.stages.iter().any(|stage| half_precision::is_used(&stage.graph));
+    let mut host = HostModule::new(&options.target, has_half);
     // The pool merges equal constants, so indices change.
     let constants = std::mem::take(&mut program.constants).into_iter();
     let indices: Vec<_> = constants.map(|(expression, bytes)| host.pool.constant(expression, bytes)).collect();

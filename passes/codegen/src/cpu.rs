@@ -12,6 +12,7 @@ mod pack;
 mod pool;
 #[cfg(test)]
 mod tests;
+mod tile_block;
 
 use crate::{
     backend::{BoundaryLayouts, Code, CompiledStage, Executable, Reason, StageCompiler, StageInput, TargetBackend},
@@ -94,7 +95,7 @@ impl Hooks for CpuHooks {
     }
 
     fn reads_half(&self, node: &Node, values: &[Value], kernels: &Kernels) -> bool {
-        matmul::reads_half(node, values, kernels)
+        matmul::reads_half(node, values, kernels) || conv::reads_half(node, values, kernels)
     }
 
     fn halos(&self, cx: &Lowering<'_>, nodes: &[Node]) -> FxHashMap<Id, Halo> {

@@ -19,7 +19,7 @@ pub(crate) use arithmetic::Compare;
 pub(crate) use ffi::{Attribute, NamedAttribute, Operation, Region, Type, V, call};
 pub(crate) use function::{Grid, Kernel, KernelTarget, Signature};
 pub(crate) use math::Math;
-pub(crate) use tile::{TileShape, Tiles};
+pub(crate) use tile::{TILE_COLUMNS, TileShape, Tiles};
 
 use divi_onnx::DType;
 use ffi::{Block, Ir};
@@ -45,7 +45,7 @@ pub(crate) struct Builder {
     streamed: RefCell<Vec<V>>,
     /// True if the kernel contains a non-temporal store.
     has_streamed: Cell<bool>,
-    /// True if the kernel uses tile registers.
+    /// True if the kernel has instructions that only processors with tile registers have.
     uses_tiles: Cell<bool>,
     /// Memory of emulated tile registers.
     emulated: Cell<Option<V>>,

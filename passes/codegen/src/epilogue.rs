@@ -106,6 +106,12 @@ impl FusedEpilogue {
         }
     }
 
+    /// Returns true if the result is finite for small finite operands.
+    pub(crate) fn is_finite(&self) -> bool {
+        let is_risky = |function: &Function| matches!(function, Function::Div | Function::Reciprocal | Function::Sqrt);
+        !self.steps.iter().any(|(function, _)| is_risky(function))
+    }
+
     /// Emits the epilogue for an element or a vector of elements. Returns the result.
     pub(crate) fn emit(&self, b: &Builder, start: V, operands: &[V]) -> V {
         let mut results: Vec<V> = vec![];

@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 /// Rewrites the half-precision tasks of a graph to compute in `f32`. `reads_half` is true for nodes whose first two operands a kernel reads in
 /// half precision.
 pub(crate) fn widen(graph: &mut Graph, reads_half: &dyn Fn(&Node, &[Value]) -> bool) {
-    if !graph.values.iter().any(|value| is_half(value.dtype)) {
+    if !is_used(graph) {
         return;
     }
     let nodes = std::mem::take(&mut graph.nodes);
@@ -23,6 +23,11 @@ pub(crate) fn widen(graph: &mut Graph, reads_half: &dyn Fn(&Node, &[Value]) -> b
         Task { graph, reads_half, reads: &reads, constants: &mut constants, wide: FxHashMap::default(), body: vec![] }
             .rewrite(task);
     }
+}
+
+/// Returns true if a graph has values of half precision.
+pub(crate) fn is_used(graph: &Graph) -> bool {
+    graph.values.iter().any(|value| is_half(value.dtype))
 }
 
 fn is_half(dtype: DType) -> bool {

@@ -1,7 +1,7 @@
 //! Set of the kernels of one executable. Equal kernels are built once.
 
 use crate::{
-    emit::{Builder, Grid, Kernel, KernelTarget, Signature, Tiles},
+    emit::{Builder, Grid, Kernel, KernelTarget, Signature, TILE_COLUMNS, Tiles},
     target::Target,
 };
 use melior::{Context, dialect::DialectRegistry, utility::register_all_dialects};
@@ -16,7 +16,7 @@ pub(crate) struct Kernels {
     context: Option<Context>,
     lanes: usize,
     registers: usize,
-    pub(crate) tiles: Tiles,
+    tiles: Tiles,
     /// True if kernels may call the C library.
     pub(crate) has_library: bool,
     built: Vec<Kernel>,
@@ -24,9 +24,21 @@ pub(crate) struct Kernels {
 }
 
 impl Kernels {
-    pub(crate) fn new(target: &Target) -> Self {
-        let tiles = if target.has_tiles { Tiles::Registers } else { Tiles::Absent };
-        Self::with(Some(context()), target.lanes, target.registers, tiles, true)
+    /// Creates the kernels of a CPU. `has_half` is true if stages have values of half precision.
+    pub(crate) fn new(target: &Target, has_half: bool) -> Self {
+        let mut kernels = Self::with(Some(context()), target.lanes, target.registers, Tiles::Absent, true);
+        if target.has_tiles && has_half {
+            kernels.set_tiles(Tiles::Registers);
+        }
+        kernels
+    }
+
+    /// Lets kernels use tile registers. Several vector registers then count as one, so that a pixel of a blocked image has as many channels
+    /// as a row of a tile.
+    pub(crate) fn set_tiles(&mut self, tiles: Tiles) {
+        self.tiles = tiles;
+        self.registers = self.registers * self.lanes / TILE_COLUMNS;
+        self.lanes = TILE_COLUMNS;
     }
 
     /// Creates the kernels of a SIMT device, whose registers hold one element.
@@ -48,7 +60,7 @@ impl Kernels {
         Self { context, lanes, registers, tiles, has_library, built: vec![], names: FxHashSet::default() }
     }
 
-    /// Returns the number of `f32` lanes of a vector register.
+    /// Returns the number of `f32` lanes of a vector.
     pub(crate) fn lanes(&self) -> usize {
         self.lanes
     }

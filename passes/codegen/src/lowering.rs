@@ -65,6 +65,8 @@ pub(crate) struct Lowering<'a> {
     halos: FxHashMap<Id, Halo>,
     /// Images whose kernels are parallel over rows, with all channels per thread, rather than over channel blocks.
     by_rows: FxHashSet<Id>,
+    /// Blocked values whose lanes beyond the last channel are finite.
+    finite_lanes: FxHashSet<Id>,
     /// Row-major copies of blocked values.
     dense: FxHashMap<Id, Id>,
     /// Blocked copies of values.
@@ -111,6 +113,7 @@ impl<'a> Lowering<'a> {
             layouts: FxHashMap::default(),
             halos: FxHashMap::default(),
             by_rows: FxHashSet::default(),
+            finite_lanes: FxHashSet::default(),
             dense: FxHashMap::default(),
             blocked: FxHashMap::default(),
             readers,

@@ -1,8 +1,9 @@
-//! Constants that only rearrange the elements of another constant: they need no kernel, at build time or at load.
+//! Constants that only rearrange or round the elements of another constant: they need no kernel, at build time or at load.
 
 use crate::{
     error::Result,
     graph::{Constant, Node, Value},
+    half_precision,
 };
 use divi_onnx::{DType, Op, Tensor};
 use divi_runtime::prepare::{Expression, Loop, Pack};
@@ -12,7 +13,7 @@ pub(crate) fn is_rearrangement(op: Op, dtype: DType) -> bool {
     op.is_view() || op == Op::Transpose && dtype == DType::F32
 }
 
-/// Returns the result of a node on a constant; `None` if the node does more than rearrange its elements.
+/// Returns the result of a node on a constant; `None` if the node does more than rearrange or round its elements.
 pub(crate) fn rearranged(node: &Node, input: &Value, result: &Value) -> Result<Option<Constant>> {
     let Some(constant) = &input.constant else { return Ok(None) };
     match node.op {
@@ -20,6 +21,13 @@ pub(crate) fn rearranged(node: &Node, input: &Value, result: &Value) -> Result<O
             let same = |tensor: &Tensor| Tensor::new(result.dtype, result.shape.clone(), tensor.bytes().clone());
             let tensor = constant.tensor.as_ref().and_then(same);
             Ok(Some(Constant { source: constant.source.clone(), tensor }))
+        }
+        Op::Cast if input.dtype == DType::F32 => {
+            let Some(element) = half_precision::element(result.dtype) else { return Ok(None) };
+            let tensor = constant.tensor.as_ref().and_then(Tensor::floats);
+            let tensor = tensor.and_then(|floats| Tensor::from_floats(result.dtype, result.shape.clone(), &floats));
+            let source = Expression::Narrow { source: Box::new(constant.source.clone()), element };
+            Ok(Some(Constant { source, tensor }))
         }
         Op::Transpose if input.dtype == DType::F32 && !input.shape.contains(&0) => {
             let rank = input.shape.len();

@@ -61,6 +61,37 @@ impl Lowering<'_> {
         layout
     }
 
+    /// Returns a blocked image whose lanes beyond the last channel are finite: it, with zeros there, or a copy if
+    /// its bytes are not its own.
+    pub(crate) fn with_finite_lanes(&mut self, id: Id, layout: &Blocked) -> Id {
+        if self.has_finite_lanes(id, layout) {
+            return id;
+        }
+        let id = if self.owns_lanes(id) { id } else { self.copy(id, layout) };
+        clear_lanes(self, id, layout);
+        self.set_finite_lanes(id);
+        id
+    }
+
+    /// Returns a copy of a blocked image.
+    fn copy(&mut self, id: Id, layout: &Blocked) -> Id {
+        let shape = self.shape(id).to_vec();
+        let copy = self.temporary(self.type_in_memory(id), &shape);
+        self.set_layout(copy, *layout);
+        with_halo(self, id, copy, layout, layout);
+        copy
+    }
+
+    /// Returns an image of few channels in `bf16`, with blocks of `lanes` channels, zeros in lanes beyond the last channel and a halo of
+    /// zeros, and its layout.
+    pub(crate) fn narrow_blocks(&mut self, id: Id, lanes: i64, halo: Halo) -> (Id, Blocked) {
+        let id = self.dense(id);
+        let layout = Blocked::of(self.shape(id), lanes as usize, halo).expect("only images are read in blocks");
+        let copy = self.temporary(DType::BF16, &[layout.elements()]);
+        interleave(self, id, copy, &layout);
+        (copy, layout)
+    }
+
     /// Returns an NCHW image with a halo of zeros around each plane, and its layout.
     pub(crate) fn padded_planes(&mut self, id: Id, halo: Halo) -> (Id, Blocked) {
         let id = self.dense(id);
@@ -238,6 +269,75 @@ fn with_halo(cx: &mut Lowering<'_>, from: Id, to: Id, source: &Blocked, target: 
                     b.store_aligned(value, kernel.buffers[1], b.add(write, pixel));
                 });
             });
+        });
+    });
+}
+
+/// Writes zeros to the lanes beyond the last channel.
+fn clear_lanes(cx: &mut Lowering<'_>, id: Id, layout: &Blocked) {
+    let layout = *layout;
+    cx.call(layout.batch * layout.height, 8, &[], &[id], |b, kernel| {
+        let (ty, zero) = (b.vector(), b.float(0.0, b.vector()));
+        let used = b.mask((layout.channels % layout.lanes) as usize).lanes();
+        b.for_each(kernel.begin, kernel.end, 1, |number| {
+            let (image, y) = b.div_rem(number, layout.height);
+            let plane = b.plus(b.times(image, layout.blocks()), layout.blocks() - 1);
+            let row = layout.at(b, plane, y, b.index(0));
+            b.repeat(layout.width, |x| {
+                let at = b.add(row, b.times(x, layout.lanes));
+                let pixel = b.select(used, b.load_vector(kernel.buffers[0], at, ty), zero);
+                b.store_aligned(pixel, kernel.buffers[0], at);
+            });
+        });
+    });
+}
+
+/// Copies an NCHW image into one of a single channel block, with zeros in the halo and in lanes beyond the last channel.
+fn interleave(cx: &mut Lowering<'_>, from: Id, to: Id, layout: &Blocked) {
+    let layout = *layout;
+    let Halo { top, left, bottom, right, .. } = layout.halo;
+    let rows = layout.height + top + bottom;
+    cx.call(layout.batch * rows, 16, &[from], &[to], |b, kernel| {
+        let zero = b.float(0.0, b.f32());
+        let [source, target] = [kernel.buffers[0], kernel.buffers[1]];
+        b.for_each(kernel.begin, kernel.end, 1, |number| {
+            let (image, row) = b.div_rem(number, rows);
+            let start = b.times(number, layout.row());
+            let y = b.plus(row, -top);
+            let fill = |from: i64, pixels: i64| {
+                b.repeat(pixels * layout.lanes, |i| {
+                    b.store(zero, target, DType::F32, b.plus(b.add(start, i), from * layout.lanes));
+                });
+            };
+            // The unsigned comparison covers rows above the image (negative) and below it.
+            let is_inside = b.compare(crate::emit::Compare::Less, y, b.index(layout.height), true);
+            b.if_else(
+                is_inside,
+                || {
+                    fill(0, left);
+                    let first = b.times(image, layout.channels);
+                    b.repeat(layout.width, |x| {
+                        let pixel = b.plus(b.add(start, b.times(x, layout.lanes)), left * layout.lanes);
+                        for lane in 0..layout.lanes {
+                            let value = match lane < layout.channels {
+                                true => {
+                                    let plane = b.plus(first, lane);
+                                    let row = b.add(b.times(plane, layout.height), y);
+                                    b.load(source, DType::F32, b.add(b.times(row, layout.width), x))
+                                }
+                                false => zero,
+                            };
+                            b.store(value, target, DType::F32, b.plus(pixel, lane));
+                        }
+                    });
+                    fill(left + layout.width, right);
+                    vec![]
+                },
+                || {
+                    fill(0, layout.row() / layout.lanes);
+                    vec![]
+                },
+            );
         });
     });
 }

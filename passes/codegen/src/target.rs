@@ -62,18 +62,18 @@ impl Gpu {
 const V3: &[&str] = &["avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "movbe"];
 const V4: &[&str] = &["avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"];
 
-/// CPU flags of tile registers of `bf16`.
-const TILES: &[&str] = &["amx_tile", "amx_bf16"];
+/// CPU flags of tile registers of `bf16`, and of conversions to it.
+const TILES: &[&str] = &["amx_tile", "amx_bf16", "avx512_bf16"];
 
 /// Name of the first processor with tile registers of `bf16`.
 const SAPPHIRE_RAPIDS: &str = "sapphirerapids";
 
 impl Target {
-    /// Returns the target of code that uses tile registers.
+    /// Returns the target of code with instructions that only processors with tile registers have.
     pub(crate) fn with_tiles(&self) -> Self {
         let mut target = self.clone();
         target.cpu = SAPPHIRE_RAPIDS.into();
-        target.llvm_features = "+amx-tile,+amx-bf16".into();
+        target.llvm_features = "+amx-tile,+amx-bf16,+avx512bf16".into();
         target.features.extend(TILES.iter().map(|&feature| feature.to_owned()));
         target
     }
@@ -113,7 +113,8 @@ impl Target {
             features.iter().all(|feature| line.split_whitespace().any(|flag| flag == *feature))
         };
         if has(V4) && has(V3) {
-            Ok(Self::level("x86-64-v4", "x86-64-v4", "", true))
+            let has_tiles = TILES.iter().all(|feature| divi_runtime::cpu::is_permitted(feature)) && has(TILES);
+            Ok(Self { has_tiles, ..Self::level("x86-64-v4", "x86-64-v4", "", true) })
         } else if has(V3) {
             Ok(Self::level("x86-64-v3", "x86-64-v3", "", false))
         } else {

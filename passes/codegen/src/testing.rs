@@ -4,6 +4,7 @@ use crate::{
     cpu::CpuHooks,
     emit::Tiles,
     graph::{Constant, Graph, Id, Node, Value},
+    half_precision,
     host::HostModule,
     kernels::Kernels,
     layout::StageLayouts,
@@ -66,6 +67,10 @@ impl Graph {
         output
     }
 
+    pub(crate) fn set_dtype(&mut self, id: Id, dtype: DType) {
+        self.values[id.0].dtype = dtype;
+    }
+
     /// Compiles and runs the graph. Each kernel is called in pieces, as the runtime's workers do.
     pub(crate) fn run(&self, cpu: &str, inputs: &[Tensor]) -> Result<Vec<Tensor>, String> {
         self.run_on(&Target::named(cpu).unwrap(), &|_| {}, inputs)
@@ -73,7 +78,7 @@ impl Graph {
 
     /// As [`Self::run`], with emulated tile registers.
     pub(crate) fn run_with_emulated_tiles(&self, cpu: &str, inputs: &[Tensor]) -> Result<Vec<Tensor>, String> {
-        self.run_on(&Target::named(cpu).unwrap(), &|kernels| kernels.tiles = Tiles::Emulated, inputs)
+        self.run_on(&Target::named(cpu).unwrap(), &|kernels| kernels.set_tiles(Tiles::Emulated), inputs)
     }
 
     /// As [`Self::run`], without the C library, like kernels of GPUs.
@@ -91,7 +96,7 @@ impl Graph {
             lowered.map(|stage| stage.calls).map_err(|error| error.to_string())
         };
         let inputs: Vec<&[u8]> = inputs.iter().map(|tensor| &tensor.bytes()[..]).collect();
-        let outputs = run(target, lower, &inputs, &sizes.collect::<Vec<_>>())?;
+        let outputs = run(target, half_precision::is_used(self), lower, &inputs, &sizes.collect::<Vec<_>>())?;
         let tensors = self.outputs.iter().zip(outputs).map(|(id, bytes)| {
             let Value { dtype, shape, .. } = &self.values[id.0];
             Tensor::new(*dtype, shape.clone(), bytes.into()).unwrap()
@@ -103,6 +108,7 @@ impl Graph {
 /// Compiles and runs a stage that `lower` lowers for a CPU. Returns the bytes of its outputs, whose sizes are `outputs`.
 pub(crate) fn run(
     target: &Target,
+    has_half: bool,
     lower: impl FnOnce(&mut HostModule) -> Result<Lowered, String>,
     inputs: &[&[u8]],
     outputs: &[usize],
@@ -111,7 +117,7 @@ pub(crate) fn run(
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let folder = std::env::temp_dir().join(format!("divi-codegen-{}-{number}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
-    let mut host = HostModule::new(target);
+    let mut host = HostModule::new(target, has_half);
     let outcome = lower(&mut host).and_then(|lowered| run_in(&folder, target, &mut host, &lowered, inputs, outputs));
     fs::remove_dir_all(&folder).unwrap();
     outcome

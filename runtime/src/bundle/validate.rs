@@ -277,6 +277,7 @@ impl Expression {
             }
             Self::Zeros(count) => count.checked_mul(4),
             Self::Widen { source, .. } => source.length().filter(|length| length.is_multiple_of(2))?.checked_mul(2),
+            Self::Narrow { source, .. } => source.length().filter(|length| length.is_multiple_of(4)).map(|it| it / 2),
             Self::Concat(parts) => parts.iter().try_fold(0_u64, |sum, part| sum.checked_add(part.length()?)),
             Self::Pack(pack) => pack.length(),
             Self::Scale { source, by, inner } => {

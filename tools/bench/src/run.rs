@@ -90,6 +90,9 @@ struct Settings {
     /// Time of each measurement of a pipeline or a plan, in seconds
     #[arg(long, value_name = "S", default_value = "5", value_parser = divi_cli::seconds)]
     seconds: f64,
+    /// Precision of convolutions and matrix products in the models compared with ONNX Runtime and OpenVINO
+    #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = ["f32", "bf16", "f16"])]
+    precision: String,
     /// System to measure and plan for
     #[arg(long, value_name = "NAME", default_value = "host")]
     system: String,
@@ -156,7 +159,14 @@ mod tests {
         assert_eq!(settings.threads[0], 1);
         assert_eq!(settings.models_or(&["a"]), ["a"]);
         let models = vec!["resnet18".to_owned(), "vgg16".to_owned()];
-        let expected = Settings { models, threads: vec![1, 2], rounds: 3, seconds: 0.5, system: "host".into() };
+        let expected = Settings {
+            models,
+            threads: vec![1, 2],
+            rounds: 3,
+            seconds: 0.5,
+            precision: "f32".into(),
+            system: "host".into(),
+        };
         let line = "memory --models=resnet18,vgg16 --threads=1,2 --rounds=3 --seconds=0.5 compile";
         let Run { settings, parts } = parsed(line).unwrap();
         assert_eq!((settings, sorted(&parts)), (expected, vec![Part::Compile, Part::Memory]));

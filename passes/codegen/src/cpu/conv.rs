@@ -3,8 +3,10 @@
 mod geometry;
 mod kernel;
 mod tile;
+mod tiled;
 
 pub(super) use geometry::Geometry;
+pub(super) use tiled::reads_half;
 
 use super::{
     epilogue_operand::OperandAccess,
@@ -21,6 +23,7 @@ use divi_onnx::DType;
 use divi_runtime::prepare::Expression;
 use kernel::ConvKernel;
 use tile::Tile;
+use tiled::TiledConv;
 
 /// Lowers a convolution with its epilogue. Returns the number of nodes; `None` if there is no fast kernel.
 pub(super) fn lower(cx: &mut Lowering<'_>, nodes: &[Node], position: usize) -> Result<Option<usize>> {
@@ -48,6 +51,40 @@ pub(super) fn lower(cx: &mut Lowering<'_>, nodes: &[Node], position: usize) -> R
     Ok(Some(consumed + more))
 }
 
+/// Adds the calls of a convolution on tile registers.
+fn emit_tiled(
+    cx: &mut Lowering<'_>,
+    geometry: &Geometry,
+    input: Id,
+    weights: Source,
+    bias: Option<Source>,
+    fused: &FusedEpilogue,
+    result: Id,
+) {
+    let (input, source) = match tiled::narrow_lanes(geometry).filter(|_| !cx.is_blocked(input)) {
+        Some(lanes) => cx.narrow_blocks(input, lanes, tiled::narrow_halo(geometry, lanes)),
+        None => {
+            let (input, layout) = cx.blocked(input, geometry.halo());
+            (cx.with_finite_lanes(input, &layout), layout)
+        }
+    };
+    let shape = [geometry.batch, geometry.filters, geometry.output.0, geometry.output.1];
+    let accesses: Vec<OperandAccess> = fused.operands.iter().map(|&id| OperandAccess::of(cx, id, &shape)).collect();
+    let target = cx.make_blocked(result);
+    let bias = channels(cx, bias, geometry.filters, target.blocks() * target.lanes);
+    let work = TiledConv { geometry, source: &source, target: &target, fused, accesses: &accesses };
+    let weights = work.pack().apply(cx, weights);
+    let mut reads = vec![input, weights, bias];
+    reads.extend(accesses.iter().map(OperandAccess::buffer));
+    cx.call(work.extent(), work.grain(), &reads, &[result], |b, signature| work.emit(b, &signature));
+    if work.is_by_pixels() {
+        cx.set_row_parallel(result);
+    }
+    if fused.is_finite() && accesses.iter().all(|access| access.has_finite_lanes(cx)) {
+        cx.set_finite_lanes(result);
+    }
+}
+
 /// Returns the expression of a bias that is constant or absent; the outer `None` if it is computed.
 fn constant(bias: Option<Source>) -> Option<Option<Expression>> {
     match bias {
@@ -67,6 +104,10 @@ fn emit(
     fused: &FusedEpilogue,
     result: Id,
 ) -> Result<()> {
+    if cx.dtype(input) == DType::BF16 {
+        emit_tiled(cx, geometry, input, weights, bias, fused, result);
+        return Ok(());
+    }
     let lanes = cx.lanes() as i64;
     let is_planar =
         !geometry.is_depthwise && geometry.channels < lanes && geometry.groups == 1 && !cx.is_blocked(input);
@@ -91,6 +132,10 @@ fn emit(
     cx.call(work.extent(), work.grain(), &reads, &[result], |b, signature| work.emit(b, &signature));
     if !tile.panels_outermost {
         cx.set_row_parallel(result);
+    }
+    let reads_finite = !geometry.is_depthwise || cx.has_finite_lanes(input, &source);
+    if reads_finite && fused.is_finite() && accesses.iter().all(|access| access.has_finite_lanes(cx)) {
+        cx.set_finite_lanes(result);
     }
     Ok(())
 }

@@ -49,6 +49,14 @@ impl OperandAccess {
         }
     }
 
+    /// Returns true if lanes beyond the last channel are finite.
+    pub(super) fn has_finite_lanes(&self, cx: &Lowering<'_>) -> bool {
+        match self {
+            Self::Image { id, layout, .. } => cx.has_finite_lanes(*id, layout),
+            Self::Channels { .. } => true,
+        }
+    }
+
     /// Returns true if rows are contiguous.
     pub(super) fn is_flat(&self) -> bool {
         match self {

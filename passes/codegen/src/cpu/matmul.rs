@@ -52,7 +52,7 @@ pub(super) fn lower(cx: &mut Lowering<'_>, nodes: &[Node], position: usize) -> R
     let lanes = cx.lanes() as i64;
     if cx.dtype(left) == DType::BF16 {
         let work = TiledKernel::new(product, bias.is_some(), cx.lanes());
-        let right = Source::Computed(node.input(1)?);
+        let right = Source::of(cx, node.input(1)?);
         let right = work.pack(weights.is_some_and(|weights| weights.is_transposed)).apply(cx, right);
         let mut reads = vec![left, right];
         reads.extend(bias.map(|bias| pack_bias(cx, bias, product.columns, work.padded_columns())));

@@ -1,7 +1,7 @@
 //! Packing of weights into the order in which kernels read them. Constants are packed when the bundle is built or loaded, computed weights
 //! by a kernel: at load if they depend on constants only, else in each request.
 
-use crate::{graph::Id, lowering::Lowering, ops::blocks::grain};
+use crate::{graph::Id, half_precision, lowering::Lowering, ops::blocks::grain};
 use divi_onnx::DType;
 use divi_runtime::prepare::{Expression, Loop, Pack};
 
@@ -13,8 +13,9 @@ pub(super) enum Source {
 }
 
 impl Source {
+    /// Returns weights that are computed with in `f32`.
     pub(super) fn of(cx: &Lowering<'_>, id: Id) -> Self {
-        cx.expression(id).cloned().map_or(Self::Computed(id), Self::Constant)
+        cx.f32_expression(id).map_or(Self::Computed(id), Self::Constant)
     }
 }
 
@@ -65,7 +66,14 @@ impl Packing {
     pub(super) fn apply(self, cx: &mut Lowering<'_>, source: Source) -> Id {
         let count = self.parts.iter().map(Part::count).sum();
         match source {
-            Source::Constant(source) => cx.constant(self.dtype, &[count], self.expression(source)),
+            Source::Constant(source) => {
+                let dtype = self.dtype;
+                let mut packed = self.expression(source);
+                if let Some(element) = half_precision::element(dtype) {
+                    packed = Expression::Narrow { source: Box::new(packed), element };
+                }
+                cx.constant(dtype, &[count], packed)
+            }
             Source::Computed(source) => {
                 let source = cx.dense(source);
                 let result = cx.temporary(self.dtype, &[count]);

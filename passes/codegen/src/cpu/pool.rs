@@ -76,6 +76,9 @@ pub(super) fn lower(cx: &mut Lowering<'_>, node: &Node) -> Result<Option<usize>>
     let (input, source) = cx.blocked(input, window.halo);
     let is_by_rows = cx.is_row_parallel_and_cached(input) && source.width >= LONG_ROW;
     let target = cx.make_blocked(result);
+    if cx.has_finite_lanes(input, &source) {
+        cx.set_finite_lanes(result);
+    }
     let rows = target.batch * target.blocks() * target.height;
     let grain = (2048 / (target.width * window.kernel.0 * window.kernel.1)).max(1);
     cx.call(rows, grain, &[input], &[result], |b, kernel| {
@@ -127,6 +130,9 @@ pub(super) fn lower_global(cx: &mut Lowering<'_>, node: &Node) -> Result<Option<
     }
     let (input, source) = cx.blocked(input, Halo::NONE);
     let target = cx.make_blocked(result);
+    if cx.has_finite_lanes(input, &source) {
+        cx.set_finite_lanes(result);
+    }
     let planes = target.batch * target.blocks();
     let scale = 1.0 / (source.height * source.width) as f64;
     cx.call(planes, (2048 / (source.height * source.width)).max(1), &[input], &[result], |b, kernel| {

@@ -367,7 +367,7 @@ fn computed_weights_are_packed() {
 
 /// Returns the nodes of a graph that are lowered without a fast kernel.
 fn slow_nodes(graph: &Graph) -> Vec<SlowNode> {
-    let mut host = HostModule::new(&Target::named("native").unwrap());
+    let mut host = HostModule::new(&Target::named("native").unwrap(), false);
     let layouts = StageLayouts::row_major(graph.inputs.len(), graph.outputs.len());
     let boundary = Boundary { layouts: &layouts, is_streamed: &vec![false; graph.outputs.len()] };
     stage::lower(graph.clone(), boundary, &CpuHooks, &mut host, None).unwrap().slow
@@ -502,7 +502,7 @@ fn lower_and_run(
         streamed = host.kernels.built().iter().map(|kernel| text(kernel.function)).filter(streams).count();
         lowered.map(|stage| stage.calls).map_err(|error| error.to_string())
     };
-    let bytes = run(&Target::named(cpu).unwrap(), lower, &inputs, &sizes.collect::<Vec<_>>()).unwrap();
+    let bytes = run(&Target::named(cpu).unwrap(), false, lower, &inputs, &sizes.collect::<Vec<_>>()).unwrap();
     (streamed, bytes)
 }
 
@@ -595,5 +595,94 @@ fn dense_values_that_gpus_copy_are_streamed() {
     graph.outputs = [&lines[..], &others].concat();
     if has_wide_registers() {
         streams(&graph, &inputs, &vec![Layout::RowMajor; graph.outputs.len()], lines.len());
+    }
+}
+
+/// Returns numbers rounded to `bf16`.
+fn rounded(numbers: &[f64]) -> Vec<f64> {
+    Tensor::from_floats(DType::BF16, vec![numbers.len() as i64], numbers).unwrap().floats().unwrap()
+}
+
+/// Convolutions of `bf16` images, on tile registers where the processor has them: chains whose values stay in `bf16`, with partial blocks,
+/// a residual, a pooling and a concatenation whose parts share a block.
+#[test]
+fn convolutions_of_half_precision_round_their_results_once() {
+    let of = |channels, image, filters, kernel, strides, pads| {
+        let (kernel, strides) = ((kernel, kernel), (strides, strides));
+        Shape { channels, image, filters, kernel, strides, pads: [pads; 4], ..PLAIN }
+    };
+    let cases = [
+        of(32, (7, 7), 32, 3, 1, 1),
+        of(64, (5, 18), 40, 1, 1, 0),
+        of(24, (6, 9), 33, 3, 2, 1),
+        of(3, (19, 23), 36, 7, 2, 3),
+        of(1, (8, 8), 5, 5, 1, 0),
+        of(9, (6, 20), 16, 3, 1, 1),
+        of(40, (1, 1), 70, 1, 1, 0),
+        Shape { batch: 2, ..of(33, (5, 6), 64, 3, 1, 1) },
+        Shape { groups: 2, ..of(64, (6, 6), 128, 3, 1, 1) },
+        Shape { groups: 24, ..of(24, (6, 6), 24, 3, 1, 1) },
+        Shape { dilations: (2, 3), pads: [2, 3, 2, 3], ..of(32, (9, 11), 32, 3, 1, 1) },
+        Shape { kernel: (1, 5), pads: [0, 2, 0, 2], strides: (1, 2), ..of(40, (4, 34), 32, 1, 1, 0) },
+    ];
+    for (i, shape) in cases.iter().enumerate() {
+        let (height, width) = shape.output();
+        let image = [shape.batch, shape.channels, shape.image.0, shape.image.1];
+        let output = [shape.batch, shape.filters, height, width];
+        let data = rounded(&noise(image.iter().product(), i as u64 + 1));
+        let weights = rounded(&noise(shape.weights().iter().product(), i as u64 + 20));
+        let bias = rounded(&noise(shape.filters, i as u64 + 40));
+        let half = |shape: &[i64], numbers: &[f64]| Tensor::from_floats(DType::BF16, shape.to_vec(), numbers).unwrap();
+        let mut graph = Graph::default();
+        let x = graph.input(DType::BF16, &image);
+        let kernel = graph.constant(half(&shape.weights(), &weights));
+        let addend = graph.constant(half(&[shape.filters], &bias));
+        let sum = shape.apply_to(&mut graph, x, kernel, addend);
+        graph.set_dtype(sum, DType::BF16);
+        let first = graph.apply("Relu", &[sum], &[], DType::BF16, &output);
+        // Tasks of their own, which read blocked images in half precision.
+        let next = |graph: &mut Graph, op: &str, inputs: &[Id], attributes: &[(&str, Attr)], shape: &[i64]| {
+            let result = graph.apply(op, inputs, attributes, DType::BF16, shape);
+            graph.nodes.last_mut().unwrap().task = graph.nodes.len();
+            result
+        };
+        let pool = [("kernel_shape", Attr::Ints(vec![2, 2])), ("pads", Attr::Ints(vec![0, 0, 1, 1]))];
+        let pooled = next(&mut graph, "MaxPool", &[first], &pool, &output);
+        let both = [output[0], 2 * output[1], output[2], output[3]];
+        let joined = next(&mut graph, "Concat", &[first, pooled], &[("axis", Attr::Int(1))], &both);
+        // The sum of both halves' channels.
+        let identity: Vec<f64> = (0..shape.filters)
+            .flat_map(|to| (0..both[1]).map(move |from| if from % shape.filters == to { 1.0 } else { 0.0 }))
+            .collect();
+        let second = graph.constant(half(&[shape.filters, both[1], 1, 1], &identity));
+        let summed = next(&mut graph, "Conv", &[joined, second], &[], &output);
+        graph.outputs = vec![first, next(&mut graph, "Add", &[summed, first], &[], &output)];
+        let firsts: Vec<f64> = shape.naive(&data, &weights, &bias).iter().map(|sum| sum.max(0.0)).collect();
+        let at = |channel: i64, y: i64, x: i64| ((channel * height + y) * width + x) as usize;
+        // The narrower vectors of a processor affect only how code is generated, which a few cases show.
+        let cpus = ["emulated native", "native", "x86-64-v3", "emulated x86-64-v3"];
+        for cpu in cpus.into_iter().take(if i % 4 == 0 { 4 } else { 1 }) {
+            let input = half(&image, &data);
+            let outputs = match cpu.strip_prefix("emulated ") {
+                Some(cpu) => graph.run_with_emulated_tiles(cpu, &[input]),
+                None => graph.run(cpu, &[input]),
+            };
+            let outputs = outputs.unwrap();
+            let [found, last] = [0, 1].map(|output: usize| outputs[output].floats().unwrap());
+            for plane in 0..shape.batch * shape.filters {
+                for (y, x) in (0..height).flat_map(|y| (0..width).map(move |x| (y, x))) {
+                    let (value, expected) = (found[at(plane, y, x)], firsts[at(plane, y, x)]);
+                    let allowed = expected.abs() * 2_f64.powi(-8) + 1e-4;
+                    let what = || format!("case {i} on {cpu}, at {plane}, {y}, {x}");
+                    assert!((value - expected).abs() <= allowed, "{}: {value}, not {expected}", what());
+                    let window = [(y, x), (y + 1, x), (y, x + 1), (y + 1, x + 1)];
+                    let window = window.iter().filter(|&&(y, x)| y < height && x < width);
+                    let largest = window.map(|&(y, x)| found[at(plane, y, x)]).fold(f64::MIN, f64::max);
+                    let (value, expected) = (last[at(plane, y, x)], 2.0 * value + largest);
+                    let allowed = expected.abs() * 2_f64.powi(-7);
+                    assert!((value - expected).abs() <= allowed, "{}: {value}, not {expected}", what());
+                }
+            }
+        }
     }
 }

@@ -81,6 +81,7 @@ mod tests {
         let size = graph.values[to.0].bytes() as usize;
         let outputs = run(
             &Target::named("x86-64-v3").unwrap(),
+            false,
             |host| {
                 let mut cx = Lowering::of(&mut graph, &mut host.kernels, None, &mut host.pool);
                 cx.place_at_input(from, 0);

@@ -20,7 +20,7 @@ fn lower(op: &str, inputs: &[(DType, &[i64])], attributes: &[(&str, Attr)]) -> (
     graph.outputs = vec![graph.apply(op, &operands, attributes, inputs[0].0, inputs[0].1)];
     let layouts = StageLayouts::row_major(inputs.len(), 1);
     let boundary = Boundary { layouts: &layouts, is_streamed: &[false] };
-    let mut host = HostModule::new(&Target::named("x86-64-v3").unwrap());
+    let mut host = HostModule::new(&Target::named("x86-64-v3").unwrap(), false);
     let mut kernels = Kernels::simt();
     let simt = Simt { kernels: &mut kernels, payload: launch::payload };
     let stage = stage::lower(graph, boundary, &CudaHooks, &mut host, Some(simt)).unwrap();

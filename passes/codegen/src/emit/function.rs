@@ -17,7 +17,7 @@ pub(crate) struct Kernel {
     pub(crate) buffers: usize,
     /// True if it may return a status other than success.
     pub(crate) can_fail: bool,
-    /// True if it uses the tile registers of CPUs.
+    /// True if it has instructions that only processors with tile registers have.
     pub(crate) uses_tiles: bool,
     /// Bytes of shared memory per block of a GPU.
     pub(crate) shared: u64,

@@ -73,6 +73,7 @@ impl Builder {
         match dtype {
             DType::F16 => self.op("arith.truncf", &[value], of(self.f16()), &[]),
             DType::BF16 if self.form.tiles == Tiles::Registers => {
+                self.uses_tiles.set(true);
                 let rounded = self.op("arith.truncf", &[value], of(self.bf16()), &[]);
                 self.bitcast(rounded, of(self.int(16)))
             }

@@ -8,6 +8,8 @@ const REGISTERS: i64 = 8;
 const BYTES: i64 = 1024;
 /// Bytes of a full row.
 const ROW: i64 = 64;
+/// Elements of half precision in a full row.
+pub(crate) const TILE_COLUMNS: usize = ROW as usize / 2;
 /// Offsets in a configuration: bytes of a row, two for each register, and numbers of rows.
 const ROW_BYTES: i64 = 16;
 const ROWS: i64 = 48;

@@ -10,6 +10,13 @@ pub(crate) struct Mask {
     count: usize,
 }
 
+impl Mask {
+    /// Returns a vector of booleans.
+    pub(crate) fn lanes(self) -> V {
+        self.lanes
+    }
+}
+
 impl Builder {
     /// Returns the type of a full vector register of `f32`.
     pub(crate) fn vector(&self) -> Type {

@@ -53,6 +53,28 @@ impl Lowering<'_> {
         self.blocked.insert(id, copy);
     }
 
+    /// Returns true if the lanes of a blocked value beyond its last channel are finite, so that their products with zeros are zero.
+    pub(crate) fn has_finite_lanes(&self, id: Id, layout: &Blocked) -> bool {
+        layout.channels % layout.lanes == 0 || self.finite_lanes.contains(&self.viewed(id))
+    }
+
+    pub(crate) fn set_finite_lanes(&mut self, id: Id) {
+        self.finite_lanes.insert(self.viewed(id));
+    }
+
+    /// Returns the value that a value is an alias of.
+    fn viewed(&self, mut id: Id) -> Id {
+        while let Storage::Alias(other) = self.storage[id.0] {
+            id = other;
+        }
+        id
+    }
+
+    /// Returns true if a stage may write to bytes of a blocked value beyond its elements: they are in no input and in no other value.
+    pub(crate) fn owns_lanes(&self, id: Id) -> bool {
+        matches!(self.storage[self.viewed(id).0], Storage::Unassigned | Storage::Output(_))
+    }
+
     /// Records that the kernel that writes an image is parallel over rows, with all channels per thread.
     pub(crate) fn set_row_parallel(&mut self, id: Id) {
         self.by_rows.insert(id);

@@ -1,7 +1,8 @@
 """Times a bundle, ONNX Runtime and OpenVINO on the same model with the same weights, in one process.
 
-Usage: compare.py LIBRARY BUNDLE MODEL.onnx THREADS ROUNDS. Prints JSON: milliseconds of each engine in each round, and the
-largest difference of outputs from ONNX Runtime's, relative to the largest output.
+Usage: compare.py LIBRARY BUNDLE MODEL.onnx THREADS ROUNDS PRECISION. Prints JSON: milliseconds of each engine in each round, and the
+largest difference of outputs from ONNX Runtime's, relative to the largest output. With PRECISION f32, all engines compute in 32 bits;
+otherwise OpenVINO computes in its default precision, which depends on the processor.
 
 A round has a burst of calls for each engine, in alternating order. A burst is preceded by a pause, in which the threads of the
 previous engine stop spinning, and by an untimed call, which brings the weights back into the caches.
@@ -122,15 +123,11 @@ class OnnxRuntime:
 
 
 class OpenVino:
-    def __init__(self, model, threads):
+    def __init__(self, model, threads, precision):
         core = openvino.Core()
-        # All engines compute in 32 bits.
-        config = {
-            "INFERENCE_NUM_THREADS": threads,
-            "NUM_STREAMS": 1,
-            "PERFORMANCE_HINT": "LATENCY",
-            "INFERENCE_PRECISION_HINT": "f32",
-        }
+        config = {"INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1, "PERFORMANCE_HINT": "LATENCY"}
+        if precision == "f32":
+            config["INFERENCE_PRECISION_HINT"] = "f32"
         self.model = core.compile_model(core.read_model(model), "CPU", config)
         self.request = self.model.create_infer_request()
 
@@ -167,11 +164,11 @@ def relative_error(results, expected):
 
 def main():
     library, bundle, model = sys.argv[1:4]
-    threads, rounds = map(int, sys.argv[4:])
+    threads, rounds = map(int, sys.argv[4:6])
     engines = {
         "divi": Divi(library, bundle, threads),
         "onnxruntime": OnnxRuntime(model, threads),
-        "openvino": OpenVino(model, threads),
+        "openvino": OpenVino(model, threads, sys.argv[6]),
     }
     random = numpy.random.default_rng(7)
     inputs = {}

@@ -12,8 +12,11 @@ use serde_json::Value;
 
 const SCRIPT: &str = include_str!("compare.py");
 
-/// Maximum error of outputs, relative to the largest output. Times of models with larger errors are not counted.
+/// Maximum error of outputs in `f32`, relative to the largest output; in half precision in addition to [`AS_OTHERS`]. Times of models with
+/// larger errors are not counted.
 const TOLERANCE: f64 = 1e-3;
+/// Maximum error in half precision, relative to that of OpenVINO.
+const AS_OTHERS: f64 = 2.0;
 
 /// Names of the engines in the script's output.
 const ENGINES: [&str; 3] = ["divi", "onnxruntime", "openvino"];
@@ -30,17 +33,20 @@ pub(super) fn models(settings: &Settings) -> Result<(), String> {
 
 fn table(settings: &Settings, threads: usize) -> Result<(), String> {
     println!(
-        "{threads} threads, {} rounds: milliseconds, median and minimum, and ratio to the others",
-        settings.rounds
+        "{threads} threads, {}, {} rounds: milliseconds, median and minimum, and ratio to the others; OpenVINO in {}",
+        settings.precision,
+        settings.rounds,
+        if settings.precision == "f32" { "f32" } else { "its default precision" }
     );
     println!(
-        "{:<20} {:>17} {:>17} {:>17} {:>9} {:>9} {:>9}",
-        "model", "divi", "ONNX Runtime", "OpenVINO", "/ ORT", "/ OV", "rel. err"
+        "{:<20} {:>17} {:>17} {:>17} {:>9} {:>9} {:>9} {:>9}",
+        "model", "divi", "ONNX Runtime", "OpenVINO", "/ ORT", "/ OV", "rel. err", "OV's err"
     );
-    let plan = Plan::single(threads)?;
+    let mut plan = Plan::single(threads)?;
+    plan.options.push(format!("--precision={}", settings.precision));
     let mut ratios: [Vec<(f64, String)>; 2] = Default::default();
     for model in settings.models_or(&MODELS) {
-        match measure(&model, threads, settings.rounds, &plan) {
+        match measure(&model, threads, settings, &plan) {
             Ok(row) => {
                 row.print(&model);
                 if !row.is_right() {
@@ -73,15 +79,19 @@ fn summary(ratios: &[(f64, String)]) -> (String, String) {
 /// Milliseconds of each engine in each round.
 struct Row {
     times: [Vec<f64>; 3],
-    error: f64,
+    /// Of divi and of OpenVINO.
+    errors: [f64; 2],
+    tolerance: f64,
 }
 
-fn measure(model: &str, threads: usize, rounds: usize, plan: &Plan) -> Result<Row, String> {
-    let (bundle, _) = bundle(model, &format!("threads-{threads}"), Weights::Seed, plan)?;
+fn measure(model: &str, threads: usize, settings: &Settings, plan: &Plan) -> Result<Row, String> {
+    let (bundle, _) = bundle(model, &format!("threads-{threads}-{}", settings.precision), Weights::Seed, plan)?;
     let model = exported(model)?;
     let library = program("libdivirun.so")?;
     let text = |path: &std::path::Path| path.to_string_lossy().into_owned();
-    let arguments = [text(&library), text(&bundle), text(&model), threads.to_string(), rounds.to_string()];
+    let numbers = [threads, settings.rounds].map(|number| number.to_string());
+    let [threads, rounds] = numbers;
+    let arguments = [text(&library), text(&bundle), text(&model), threads, rounds, settings.precision.clone()];
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let printed = python::run_in(&python::bench(), SCRIPT, &arguments)?;
     let value: Value =
@@ -90,8 +100,9 @@ fn measure(model: &str, threads: usize, rounds: usize, plan: &Plan) -> Result<Ro
         let times = value["times"][engine].as_array().map(Vec::as_slice).unwrap_or_default();
         times.iter().filter_map(Value::as_f64).collect()
     });
-    let error = value["errors"]["divi"].as_f64().unwrap_or(f64::NAN);
-    Ok(Row { times, error })
+    let errors = ["divi", "openvino"].map(|engine| value["errors"][engine].as_f64().unwrap_or(f64::NAN));
+    let tolerance = if settings.precision == "f32" { TOLERANCE } else { TOLERANCE + AS_OTHERS * errors[1] };
+    Ok(Row { times, errors, tolerance })
 }
 
 impl Row {
@@ -102,7 +113,7 @@ impl Row {
     }
 
     fn is_right(&self) -> bool {
-        self.error <= TOLERANCE
+        self.errors[0] <= self.tolerance
     }
 
     fn print(&self, model: &str) {
@@ -111,10 +122,11 @@ impl Row {
         };
         let [ours, ort, openvino] = self.times.each_ref().map(|times| shown(times));
         println!(
-            "{model:<20} {ours:>17} {ort:>17} {openvino:>17} {:>8.3}x {:>8.3}x {:>9.1e}{}",
+            "{model:<20} {ours:>17} {ort:>17} {openvino:>17} {:>8.3}x {:>8.3}x {:>9.1e} {:>9.1e}{}",
             self.ratio(1),
             self.ratio(2),
-            self.error,
+            self.errors[0],
+            self.errors[1],
             if self.is_right() { "" } else { "  WRONG, not counted" }
         );
     }
@@ -127,7 +139,11 @@ mod tests {
     #[test]
     fn ratios_are_medians_over_rounds() {
         // The machine was slow for both in the second round.
-        let row = Row { times: [vec![1.0, 9.0, 1.1], vec![2.0, 18.0, 2.0], vec![1.0, 1.0, 1.0]], error: 0.0 };
+        let row = Row {
+            times: [vec![1.0, 9.0, 1.1], vec![2.0, 18.0, 2.0], vec![1.0, 1.0, 1.0]],
+            errors: [0.0; 2],
+            tolerance: 0.0,
+        };
         assert_eq!((row.ratio(1), row.ratio(2)), (0.5, 1.1));
         let (mean, worst) = summary(&[(0.5, "a".to_owned()), (2.0, "b".to_owned())]);
         assert_eq!((&mean[..], &worst[..]), ("1.000x", "2.000x (b)"));

@@ -35,7 +35,8 @@ impl Geometry {
             return Ok(None);
         };
         let is_empty = [batch, all, height, width, filters, rows, columns, out_height, out_width].contains(&0);
-        if is_empty || cx.dtype(weights) != DType::F32 {
+        // Weights stay in `bf16` only if the kernel on tile registers reads them.
+        if is_empty || !matches!(cx.dtype(weights), DType::F32 | DType::BF16) {
             return Ok(None);
         }
         let attributes = node.attributes();

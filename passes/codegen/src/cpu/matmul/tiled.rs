@@ -1,26 +1,22 @@
 //! Matrix multiplication of `bf16` matrices on tile registers (AMX), with sums in `f32`.
 //!
-//! A block of 32 x 32 sums is in four tile registers. Each step over 32 elements of the inner dimension multiplies two tiles of the left
-//! operand, which are read from the matrix as it is, with two tiles of the right operand, which is packed.
+//! Tiles of the left operand are read from the matrix as it is; the right operand is packed.
 
-use super::{super::pack::Packing, Product, kernel::Access};
+use super::{
+    super::{
+        pack::Packing,
+        tile_block::{BLOCK, SIDE, TileBlock},
+    },
+    Product,
+    kernel::Access,
+};
 use crate::{
-    emit::{Builder, Signature, TileShape, V},
+    emit::{Builder, Signature, V},
     epilogue::FusedEpilogue,
     graph::{Node, Value},
     kernels::Kernels,
 };
 use divi_onnx::{DType, Op};
-
-/// Rows of a tile, and columns of a tile of sums.
-const SIDE: i64 = 16;
-/// Rows and columns of a block of sums, and elements of the inner dimension per step.
-const BLOCK: i64 = 32;
-
-/// Tile registers: sums, by row and column of the block, then the left and the right operand.
-const SUMS: [[u8; 2]; 2] = [[0, 1], [2, 3]];
-const LEFT: [u8; 2] = [4, 5];
-const RIGHT: [u8; 2] = [6, 7];
 
 /// Returns true if a node is a product of `bf16` values with a matrix that this kernel computes.
 pub(crate) fn reads_half(node: &Node, values: &[Value], kernels: &Kernels) -> bool {
@@ -103,7 +99,7 @@ impl TiledKernel {
         let blocks = self.row_blocks();
         let last_rows = self.product.rows - (blocks - 1) * BLOCK;
         let last_columns = self.product.columns - (self.panels() - 1) * BLOCK;
-        let (whole, last) = (self.configuration(b, BLOCK), self.configuration(b, last_rows));
+        let (whole, last) = (block(BLOCK).configuration(b), block(last_rows).configuration(b));
         let scratch = b.alloca(BLOCK * BLOCK, b.f32());
         b.configure_tiles(if blocks > 1 { whole } else { last });
         b.for_each(signature.begin, signature.end, 1, |number| {
@@ -128,49 +124,20 @@ impl TiledKernel {
         b.release_tiles();
     }
 
-    /// Returns the configuration of the tile registers for a block of some rows.
-    fn configuration(&self, b: &Builder, rows: i64) -> V {
-        let upper = rows.min(SIDE);
-        // A tile without rows is not used, and an empty configuration would be a fault.
-        let lower = if rows > SIDE { rows - SIDE } else { upper };
-        let mut shapes = [TileShape { rows: SIDE as u8, bytes: 64 }; 8];
-        for (register, rows) in [(SUMS[0][0], upper), (SUMS[0][1], upper), (SUMS[1][0], lower), (SUMS[1][1], lower)] {
-            shapes[register as usize].rows = rows as u8;
-        }
-        shapes[LEFT[0] as usize].rows = upper as u8;
-        shapes[LEFT[1] as usize].rows = lower as u8;
-        b.tile_configuration(&shapes)
-    }
-
     /// Computes a block of sums and stores it in the scratch buffer.
-    fn multiply(&self, b: &Builder, signature: &Signature<'_>, (panel, block): (V, V), rows: i64, scratch: V) {
+    fn multiply(&self, b: &Builder, signature: &Signature<'_>, (panel, number): (V, V), rows: i64, scratch: V) {
         let inner = self.product.inner;
-        let halves = if rows > SIDE { 2 } else { 1 };
-        let a = b.times(b.times(block, BLOCK), inner);
+        let block = block(rows);
+        let first = b.times(b.times(number, BLOCK), inner);
         let weights = b.times(panel, BLOCK * inner);
-        for row in &SUMS[..halves] {
-            row.iter().for_each(|&register| b.zero_tile(register));
-        }
+        block.clear(b);
         b.for_each(b.index(0), b.index(inner / BLOCK), 1, |step| {
-            let a = b.add(a, b.times(step, BLOCK));
-            let weights = b.add(weights, b.times(step, BLOCK * BLOCK));
-            for (half, &register) in LEFT[..halves].iter().enumerate() {
-                b.load_tile(register, signature.buffers[0], DType::BF16, b.plus(a, half as i64 * SIDE * inner), inner);
-            }
-            for (half, &register) in RIGHT.iter().enumerate() {
-                let at = b.plus(weights, half as i64 * SIDE * BLOCK);
-                b.load_tile(register, signature.buffers[1], DType::BF16, at, BLOCK);
-            }
-            for (sums, &left) in SUMS[..halves].iter().zip(&LEFT) {
-                sums.iter().zip(RIGHT).for_each(|(&sum, right)| b.multiply_tiles(sum, left, right));
-            }
+            let first = b.add(first, b.times(step, BLOCK));
+            let packed = b.add(weights, b.times(step, BLOCK * BLOCK));
+            let starts = [first, b.plus(first, SIDE * inner)];
+            block.add(b, signature.buffers[0], starts, inner, signature.buffers[1], packed);
         });
-        for (row, sums) in SUMS[..halves].iter().enumerate() {
-            for (column, &register) in sums.iter().enumerate() {
-                let at = b.index((row as i64 * BLOCK + column as i64) * SIDE);
-                b.store_tile(register, scratch, at, BLOCK);
-            }
-        }
+        block.store(b, scratch);
     }
 
     /// Applies the epilogue to a row of the scratch buffer and stores the result.
@@ -219,4 +186,9 @@ impl TiledKernel {
             }
         }
     }
+}
+
+/// Returns the block of sums of some rows.
+fn block(rows: i64) -> TileBlock {
+    TileBlock::new(rows.min(SIDE), (rows - SIDE).max(0))
 }

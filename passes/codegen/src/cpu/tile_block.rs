@@ -1,0 +1,75 @@
+//! Block of 32 x 32 sums in four tile registers: kernels on tile registers (AMX) add products of tiles of `bf16` to it.
+
+use crate::emit::{Builder, TILE_COLUMNS, TileShape, V};
+use divi_onnx::DType;
+
+/// Rows of a tile, and columns of a tile of sums.
+pub(super) const SIDE: i64 = 16;
+/// Rows and columns of a block of sums, and elements of the inner dimension per step.
+pub(super) const BLOCK: i64 = 2 * SIDE;
+
+const _: () = assert!(BLOCK == TILE_COLUMNS as i64);
+
+/// Tile registers: sums, by row and column of the block, then the left and the right operand.
+const SUMS: [[u8; 2]; 2] = [[0, 1], [2, 3]];
+const LEFT: [u8; 2] = [4, 5];
+const RIGHT: [u8; 2] = [6, 7];
+
+/// Block of sums with one or two tiles of rows.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TileBlock {
+    /// Rows of the first and of the second tile; the second has none if there is only one.
+    rows: [i64; 2],
+}
+
+impl TileBlock {
+    pub(super) fn new(first: i64, second: i64) -> Self {
+        Self { rows: [first, second] }
+    }
+
+    /// Returns the number of tiles of rows.
+    fn count(&self) -> usize {
+        if self.rows[1] > 0 { 2 } else { 1 }
+    }
+
+    /// Returns the configuration of the tile registers.
+    pub(super) fn configuration(&self, b: &Builder) -> V {
+        let mut shapes = [TileShape { rows: SIDE as u8, bytes: 64 }; 8];
+        for (tile, &rows) in self.rows.iter().enumerate() {
+            // A tile without rows is not used, and an empty configuration would be a fault.
+            let rows = if rows > 0 { rows } else { self.rows[0] };
+            for register in [SUMS[tile][0], SUMS[tile][1], LEFT[tile]] {
+                shapes[register as usize].rows = rows as u8;
+            }
+        }
+        b.tile_configuration(&shapes)
+    }
+
+    pub(super) fn clear(&self, b: &Builder) {
+        SUMS[..self.count()].iter().flatten().for_each(|&register| b.zero_tile(register));
+    }
+
+    /// Adds a product over [`BLOCK`] elements of the inner dimension. The tiles of the left operand start at offsets and have rows at a
+    /// distance of `stride` elements; those of the right operand are packed ([`Self::right_loops`]) at an offset.
+    pub(super) fn add(&self, b: &Builder, left: V, starts: [V; 2], stride: i64, right: V, packed: V) {
+        for (&register, at) in LEFT[..self.count()].iter().zip(starts) {
+            b.load_tile(register, left, DType::BF16, at, stride);
+        }
+        for (half, &register) in RIGHT.iter().enumerate() {
+            b.load_tile(register, right, DType::BF16, b.plus(packed, half as i64 * SIDE * BLOCK), BLOCK);
+        }
+        for (sums, &left) in SUMS[..self.count()].iter().zip(&LEFT) {
+            sums.iter().zip(RIGHT).for_each(|(&sum, right)| b.multiply_tiles(sum, left, right));
+        }
+    }
+
+    /// Stores the sums row by row: those of the second tile follow [`SIDE`] rows after those of the first.
+    pub(super) fn store(&self, b: &Builder, scratch: V) {
+        for (row, sums) in SUMS[..self.count()].iter().enumerate() {
+            for (column, &register) in sums.iter().enumerate() {
+                let at = b.index((row as i64 * BLOCK + column as i64) * SIDE);
+                b.store_tile(register, scratch, at, BLOCK);
+            }
+        }
+    }
+}
