@@ -12,7 +12,7 @@ use crate::{
     rearranged_constants,
     target::Target,
 };
-use divi_onnx::Tensor;
+use divi_onnx::{DType, Tensor};
 use divi_runtime::{
     Runtime,
     bundle::{Action, Device, Mode, Objective, Port, Step, Task, Value},
@@ -99,7 +99,9 @@ impl ConstantSubgraph {
             if operands.is_empty() || !operands.iter().all(is_ready) {
                 continue;
             }
-            let is_computed = !rearranged_constants::is_rearrangement(node.op, graph.values[operands[0].0].dtype)
+            let dtype = |id: Id| graph.values[id.0].dtype;
+            let to = node.outputs.iter().flatten().next().map_or(DType::F32, |&id| dtype(id));
+            let is_computed = !rearranged_constants::is_rearrangement(node.op, dtype(operands[0]), to)
                 || operands.iter().filter_map(|id| derived.get(id)).any(|it| it.is_computed);
             let bytes = |id: &Id| derived.get(id).map_or_else(|| graph.values[id.0].bytes(), |it| it.source_bytes);
             let source_bytes = operands.iter().map(bytes).fold(0, u64::saturating_add);
@@ -234,7 +236,7 @@ fn evaluate(
 mod tests {
     use super::*;
     use crate::graph;
-    use divi_onnx::{Attributes, DType, Op};
+    use divi_onnx::{Attributes, Op};
 
     fn value(shape: &[i64], constant: Option<&[f32]>) -> graph::Value {
         let source = |numbers: &[f32]| {

@@ -128,9 +128,9 @@ impl Task<'_> {
         }
         let Value { dtype, shape, constant } = self.graph.values[id.0].clone();
         if let Some(Constant { source, tensor }) = constant {
-            let element = element(dtype).expect("the value has half precision");
+            let source = widened(&source, dtype).expect("the value has half precision");
             let tensor = tensor.and_then(|tensor| Tensor::from_floats(DType::F32, shape.clone(), &tensor.floats()?));
-            let constant = Constant { source: Expression::Widen { source: Box::new(source), element }, tensor };
+            let constant = Constant { source, tensor };
             let wide = self.value(Value { dtype: DType::F32, shape, constant: Some(constant) });
             self.constants.insert(id, wide);
             return wide;
@@ -158,6 +158,15 @@ impl Task<'_> {
     fn value(&mut self, value: Value) -> Id {
         self.graph.values.push(value);
         Id(self.graph.values.len() - 1)
+    }
+}
+
+/// Returns a constant of a floating-point type of at most 32 bits as `f32`; without rounding if it was only rounded to that type.
+pub(crate) fn widened(source: &Expression, dtype: DType) -> Option<Expression> {
+    match source {
+        _ if dtype == DType::F32 => Some(source.clone()),
+        Expression::Narrow { source, .. } => Some((**source).clone()),
+        _ => Some(Expression::Widen { source: Box::new(source.clone()), element: element(dtype)? }),
     }
 }
 

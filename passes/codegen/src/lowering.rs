@@ -184,11 +184,7 @@ impl<'a> Lowering<'a> {
 
     /// Returns the expression of a constant of a floating-point type of at most 32 bits, as `f32`.
     pub(crate) fn f32_expression(&self, id: Id) -> Option<Expression> {
-        let source = self.expression(id)?.clone();
-        match self.dtype(id) {
-            DType::F32 => Some(source),
-            dtype => Some(Expression::Widen { source: Box::new(source), element: half_precision::element(dtype)? }),
-        }
+        half_precision::widened(self.expression(id)?, self.dtype(id))
     }
 
     /// Returns true if a value is the same for every request.

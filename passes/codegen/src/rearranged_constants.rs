@@ -8,9 +8,10 @@ use crate::{
 use divi_onnx::{DType, Op, Tensor};
 use divi_runtime::prepare::{Expression, Loop, Pack};
 
-/// Returns true if [`rearranged`] supports an operator on constants of this type.
-pub(crate) fn is_rearrangement(op: Op, dtype: DType) -> bool {
-    op.is_view() || op == Op::Transpose && dtype == DType::F32
+/// Returns true if [`rearranged`] supports an operator with constants of these types as operand and result.
+pub(crate) fn is_rearrangement(op: Op, from: DType, to: DType) -> bool {
+    let is_rounded = op == Op::Cast && half_precision::element(to).is_some();
+    op.is_view() || (op == Op::Transpose || is_rounded) && from == DType::F32
 }
 
 /// Returns the result of a node on a constant; `None` if the node does more than rearrange or round its elements.

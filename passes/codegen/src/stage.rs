@@ -14,6 +14,7 @@ use crate::{
     slow_operators::SlowNode,
 };
 use divi_onnx::operators::{self, HalfPrecision};
+use rustc_hash::FxHashSet;
 
 /// Stage boundary: layouts of inputs and outputs, and the outputs that only transfers to other devices read.
 #[derive(Clone, Copy, Debug)]
@@ -52,6 +53,7 @@ pub(crate) fn lower(
     host: &mut HostModule,
     simt: Option<Simt<'_>>,
 ) -> std::result::Result<LoweredStage, Error> {
+    move_constants_first(&mut graph);
     let reads_half = |node: &Node, values: &[Value]| simt.is_none() && hooks.reads_half(node, values, &host.kernels);
     widen(&mut graph, &reads_half);
     let mut cx = Lowering::of(&mut graph, &mut host.kernels, simt, &mut host.pool);
@@ -73,6 +75,22 @@ pub(crate) fn lower(
     }
     let outputs = place_outputs(&mut cx, hooks, &outputs, boundary);
     Ok(LoweredStage { calls: cx.finish(), layouts: StageLayouts { inputs, outputs }, slow })
+}
+
+/// Moves the nodes that read only constants before all others, so that those stay adjacent that are fused.
+fn move_constants_first(graph: &mut Graph) {
+    let mut constant: FxHashSet<Id> = FxHashSet::default();
+    let is_constant = |node: &Node| {
+        let mut operands = node.inputs.iter().flatten().peekable();
+        let is_one = operands.peek().is_some()
+            && operands.all(|&id| graph.values[id.0].constant.is_some() || constant.contains(&id));
+        if is_one {
+            constant.extend(node.outputs.iter().flatten());
+        }
+        is_one
+    };
+    let (first, rest): (Vec<_>, Vec<_>) = std::mem::take(&mut graph.nodes).into_iter().partition(is_constant);
+    graph.nodes = [first, rest].concat();
 }
 
 /// Checks that a node can be lowered by lowering it without building kernels.

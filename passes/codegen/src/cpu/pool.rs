@@ -7,7 +7,7 @@ use crate::{
     graph::{Id, Node},
     lowering::Lowering,
 };
-use divi_onnx::{DType, Op};
+use divi_onnx::Op;
 
 /// Minimal row length in pixels for which iterating over blocks within rows pays off.
 const LONG_ROW: i64 = 48;
@@ -55,7 +55,7 @@ impl Window {
             && attributes.str_or("auto_pad", "NOTSET")? == "NOTSET"
             && (is_maximum || !attributes.flag("ceil_mode", false)?)
             && node.outputs.iter().skip(1).all(Option::is_none)
-            && cx.dtype(input) == DType::F32
+            && cx.is_computed_in_f32(input)
             && batch > 0;
         Ok((counts && is_plain).then_some(Self { kernel, strides, padding, is_maximum, halo }))
     }
