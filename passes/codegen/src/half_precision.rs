@@ -62,8 +62,11 @@ impl Task<'_> {
         }
         // Half-precision results that are computed in `f32` and not rounded yet.
         let mut unrounded: Vec<(Id, usize)> = vec![];
-        for node in nodes {
-            if !self.is_widened(node) {
+        // Results are rounded before views at the end, so that the kernel that computes them rounds them.
+        let is_trailing = |node: &&Node| node.op.is_view() || !has_half(node);
+        let end = nodes.len() - nodes.iter().rev().take_while(is_trailing).count();
+        for (position, node) in nodes.iter().enumerate() {
+            if position >= end || !self.is_widened(node) {
                 for &id in node.inputs.iter().flatten() {
                     if let Some(position) = unrounded.iter().position(|&(half, _)| half == id) {
                         unrounded.remove(position);

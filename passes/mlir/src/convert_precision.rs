@@ -2,11 +2,12 @@
 
 use crate::{
     declared::{ConvertPrecision, ConvertPrecisionStatistics},
-    ir::{Failure, error},
+    ir::{Failure, ONNX_CONSTANT, error},
 };
 use divi_cost::pattern::matches;
 use divi_dialect::{
-    NamedAttribute, NewOperation, Operation, Value, attr, element_type, node::inference_value, op, tensor_type,
+    NamedAttribute, NewOperation, Operation, Value, attr, dense_elements, element_type, node::inference_value, op,
+    tensor_type,
 };
 use divi_onnx::{
     DType, Op, Tensor, TensorType, Value as Known,
@@ -187,6 +188,11 @@ impl<'m> Conversion<'_, 'm> {
         }
         let definer = value.defining_op();
         let location = value.location();
+        if let Some(number) = definer.and_then(|definer| Some((definer, rounded_number(value, dtype)?))) {
+            let result = self.constant(number.0, &number.1);
+            self.casts.insert((value, dtype), result);
+            return result;
+        }
         let r#type = tensor_type(location.context(), &TensorType { dtype, ..ty });
         let to = attr::type_attribute(element_type(location.context(), dtype));
         let mut attributes = vec![NamedAttribute::with_name("to", to)];
@@ -212,6 +218,30 @@ impl<'m> Conversion<'_, 'm> {
         self.statistics.num_casts += 1;
         result
     }
+
+    /// Inserts a constant after the one that it was rounded from.
+    fn constant(&mut self, original: Operation<'m>, tensor: &Tensor) -> Value<'m> {
+        let context = original.context();
+        let value = dense_elements(context, tensor);
+        let name = original.attribute(attr::NODE_NAME.name());
+        let name = name.map(|name| NamedAttribute::with_name(attr::NODE_NAME.name(), name));
+        let attributes: Vec<_> = [attr::VALUE.named(context, value)].into_iter().chain(name).collect();
+        let new = NewOperation {
+            results: &[attr::type_of(value)],
+            attributes: &attributes,
+            ..NewOperation::new(ONNX_CONSTANT, original.location())
+        };
+        let result = new.create().insert_after(original).result(0);
+        self.constant.insert(result);
+        result
+    }
+}
+
+/// Returns the value of a constant with one element in another type.
+fn rounded_number(value: Value<'_>, dtype: DType) -> Option<Tensor> {
+    let known = inference_value(value)?;
+    let tensor = known.tensor().filter(|tensor| tensor.count() == 1)?;
+    Tensor::from_floats(dtype, tensor.dims().to_vec(), &tensor.floats()?)
 }
 
 /// Returns true if no finite element of a small constant becomes infinite in a type.

@@ -2,7 +2,7 @@
 
 use super::graph::{Graph, NodeId};
 use divi_dialect::{Operation, attr};
-use divi_onnx::{Dim, Op, operators::FusionRole};
+use divi_onnx::{DType, Dim, Op, operators::FusionRole};
 
 /// Role of an operator in a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,12 +94,20 @@ fn is_view(graph: &Graph<'_>, id: NodeId) -> bool {
     let Some(op) = node.op else { return false };
     match op {
         _ if op.is_view() => true,
-        Op::Cast => graph.is_constant(operand) || graph.same_type(operand, result),
+        Op::Cast => {
+            graph.is_constant(operand) || graph.same_type(operand, result) || only_rounds(graph, operand, result)
+        }
         Op::Expand => is_fixed(graph, result) && graph.same_type(operand, result),
         Op::Concat => node.operands.len() == 1,
         Op::Transpose => graph.is_constant(operand) || keeps_order(graph, operand, result, node.operation),
         _ => false,
     }
+}
+
+/// Returns true for types that kernels convert to and from `f32` when they load and store elements.
+fn only_rounds(graph: &Graph<'_>, operand: usize, result: usize) -> bool {
+    let is_float = |dtype: DType| matches!(dtype, DType::F32 | DType::F16 | DType::BF16);
+    [operand, result].iter().all(|&value| graph.ty(value).is_some_and(|ty| is_float(ty.dtype)))
 }
 
 fn is_fixed(graph: &Graph<'_>, value: usize) -> bool {
