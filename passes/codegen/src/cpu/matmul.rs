@@ -52,8 +52,14 @@ pub(super) fn lower(cx: &mut Lowering<'_>, nodes: &[Node], position: usize) -> R
     let lanes = cx.lanes() as i64;
     if cx.dtype(left) == DType::BF16 {
         let work = TiledKernel::new(product, bias.is_some(), cx.lanes());
-        let right = Source::of(cx, node.input(1)?);
-        let right = work.pack(weights.is_some_and(|weights| weights.is_transposed)).apply(cx, right);
+        let is_transposed = weights.is_some_and(|weights| weights.is_transposed);
+        let right = match Source::of(cx, node.input(1)?) {
+            Source::Computed(right) if !is_transposed && !cx.is_constant(right) => {
+                let right = cx.dense(right);
+                work.pack_computed(cx, right)
+            }
+            right => work.pack(is_transposed).apply(cx, right),
+        };
         let mut reads = vec![left, right];
         reads.extend(bias.map(|bias| pack_bias(cx, bias, product.columns, work.padded_columns())));
         reads.extend(fused.operands.iter().map(|&id| cx.dense(id)));
@@ -112,24 +118,29 @@ fn read(cx: &Lowering<'_>, node: &Node) -> Result<Option<(Product, Option<Weight
         let product = Product { batch: 1, rows, inner, columns, left_is_batched: false, right_is_batched: false };
         return Ok(Some((product, Some(Weights { source, is_transposed }), bias)));
     }
-    let ([outer @ .., rows, inner], [right_outer @ .., _, columns]) = (a, b) else { return Ok(None) };
+    let Some(product) = product_of(a, b) else { return Ok(None) };
+    let is_weights = product.batch == 1 && !product.right_is_batched && cx.is_constant(right);
+    let weights = is_weights.then(|| Weights { source: Source::of(cx, right), is_transposed: false });
+    Ok(Some((product, weights, None)))
+}
+
+/// Returns the sizes of a product of matrices with these shapes; `None` if there is no fast kernel.
+fn product_of(left: &[i64], right: &[i64]) -> Option<Product> {
+    let ([outer @ .., rows, inner], [right_outer @ .., _, columns]) = (left, right) else { return None };
     let (rows, inner, columns) = (*rows, *inner, *columns);
     let count = |sizes: &[i64]| sizes.iter().product::<i64>();
     if count(right_outer) == 1 && right_outer.len() <= outer.len() {
         // All rows are multiplied with the same matrix, so the batch is folded into the rows.
-        let weights = cx.is_constant(right).then(|| Weights { source: Source::of(cx, right), is_transposed: false });
         let rows = rows * count(outer);
-        let product = Product { batch: 1, rows, inner, columns, left_is_batched: false, right_is_batched: false };
-        return Ok(Some((product, weights, None)));
+        return Some(Product { batch: 1, rows, inner, columns, left_is_batched: false, right_is_batched: false });
     }
     let strip = |sizes: &[i64]| sizes.iter().copied().skip_while(|&size| size == 1).collect::<Vec<_>>();
     let (left_outer, right_outer) = (strip(outer), strip(right_outer));
     if left_outer != right_outer && !left_outer.is_empty() {
-        return Ok(None);
+        return None;
     }
-    let batch = count(&right_outer);
     let left_is_batched = !left_outer.is_empty();
-    Ok(Some((Product { batch, rows, inner, columns, left_is_batched, right_is_batched: true }, None, None)))
+    Some(Product { batch: count(&right_outer), rows, inner, columns, left_is_batched, right_is_batched: true })
 }
 
 /// Packs the right operand as `[panels][inner][columns of a panel]`, with zeros beyond the last column.

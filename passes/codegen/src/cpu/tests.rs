@@ -307,6 +307,42 @@ fn products_of_half_precision_are_exact_sums() {
     }
 }
 
+/// Batches of products of computed `bf16` matrices, on tile registers where the processor has them.
+#[test]
+fn batched_products_of_half_precision() {
+    for (i, &(batch, rows, inner, columns)) in
+        [(3, 20, 64, 40), (2, 5, 37, 70), (4, 33, 1, 9), (1, 3, 31, 33)].iter().enumerate()
+    {
+        let shapes = [vec![batch, rows, inner], vec![batch, inner, columns]];
+        let tensors = shapes.clone().map(|shape| {
+            let numbers = noise(shape.iter().product(), i as u64 + shape[2] as u64);
+            Tensor::from_floats(DType::BF16, shape, &numbers).unwrap()
+        });
+        let mut graph = Graph::default();
+        let [x, y] = shapes.map(|shape| graph.input(DType::BF16, &shape));
+        let product = graph.apply("MatMul", &[x, y], &[], DType::BF16, &[batch, rows, columns]);
+        graph.outputs = vec![graph.apply("Relu", &[product], &[], DType::BF16, &[batch, rows, columns])];
+        let [left, right] = [0, 1].map(|side: usize| tensors[side].floats().unwrap());
+        for cpu in ["native", "emulated native", "emulated x86-64-v3"] {
+            let outputs = match cpu.strip_prefix("emulated ") {
+                Some(cpu) => graph.run_with_emulated_tiles(cpu, &tensors),
+                None => graph.run(cpu, &tensors),
+            };
+            let found = outputs.unwrap()[0].floats().unwrap();
+            for (at, value) in (0..batch * rows * columns).zip(&found) {
+                let (matrix, row, column) = (at / (rows * columns), at / columns % rows, at % columns);
+                let terms = (0..inner).map(|k| {
+                    left[((matrix * rows + row) * inner + k) as usize]
+                        * right[((matrix * inner + k) * columns + column) as usize]
+                });
+                let expected = terms.sum::<f64>().max(0.0);
+                let allowed = expected * 2_f64.powi(-8) + 1e-4;
+                assert!((value - expected).abs() <= allowed, "case {i} on {cpu}, at {at}: {value}, not {expected}");
+            }
+        }
+    }
+}
+
 /// Weights that are inputs and weights that are computed from constants are both packed for the fast kernel.
 #[test]
 fn computed_weights_are_packed() {

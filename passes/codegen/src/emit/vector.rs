@@ -111,6 +111,15 @@ impl Builder {
         square
     }
 
+    /// Returns vectors of alternating elements of two vectors: of their first halves, and of their second halves.
+    pub(crate) fn interleave(&self, a: V, b: V) -> [V; 2] {
+        let (lanes, ty) = (self.lanes(), self.vector());
+        [0, lanes / 2].map(|first| {
+            let lanes: Vec<_> = (0..lanes).map(|i| (first + i / 2 + i % 2 * lanes).to_string()).collect();
+            self.op("vector.shuffle", &[a, b], ty, &[("mask", &format!("array<i64: {}>", lanes.join(", ")))])
+        })
+    }
+
     /// Returns a mask of the first `count` lanes.
     pub(crate) fn mask(&self, count: usize) -> Mask {
         let bits: Vec<_> = (0..self.lanes()).map(|lane| if lane < count { "true" } else { "false" }).collect();

@@ -1,6 +1,6 @@
 //! Matrix multiplication of `bf16` matrices on tile registers (AMX), with sums in `f32`.
 //!
-//! Tiles of the left operand are read from the matrix as it is; the right operand is packed.
+//! Tiles of the left operand are read from the matrix as it is; the right operand is packed, when the bundle is loaded if it is constant.
 
 use super::{
     super::{
@@ -9,47 +9,56 @@ use super::{
     },
     Product,
     kernel::Access,
+    product_of,
 };
 use crate::{
     emit::{Builder, Signature, V},
     epilogue::FusedEpilogue,
-    graph::{Node, Value},
+    graph::{Id, Node, Value},
     kernels::Kernels,
+    lowering::Lowering,
 };
 use divi_onnx::{DType, Op};
 
-/// Returns true if a node is a product of `bf16` values with a matrix that this kernel computes.
+/// Returns true if a node is a product of `bf16` values that this kernel computes.
 pub(crate) fn reads_half(node: &Node, values: &[Value], kernels: &Kernels) -> bool {
     let value = |index: usize| node.optional(index).map(|id| &values[id.0]);
     let (Some(left), Some(right)) = (value(0), value(1)) else { return false };
-    if !kernels.has_tiles() || [left, right].iter().any(|value| value.dtype != DType::BF16) {
+    let is_half = [left, right].iter().all(|value| value.dtype == DType::BF16 && value.count() > 0);
+    if !kernels.has_tiles() || !is_half || left.constant.is_some() {
         return false;
     }
-    let ([.., rows, inner], &[first, second]) = (&left.shape[..], &right.shape[..]) else { return false };
-    let is_transposed = match node.op {
-        Op::MatMul => false,
-        Op::Gemm => node.attributes().flag("transB", false).unwrap_or(false),
-        _ => return false,
-    };
-    let columns = if is_transposed { first } else { second };
-    let is_plain = node.op == Op::MatMul || is_plain(node, value(2), columns);
-    is_plain && *rows > 0 && columns > 0 && *inner > 0 && inner % BLOCK == 0 && left.constant.is_none()
+    match node.op {
+        Op::MatMul => left.shape.len() >= 2 && product_of(&left.shape, &right.shape).is_some(),
+        Op::Gemm => is_plain(node, value(2), &right.shape),
+        _ => false,
+    }
 }
 
 /// Returns true if a Gemm has no factors, does not transpose its left operand, and adds one number to each column, if any.
-fn is_plain(node: &Node, bias: Option<&Value>, columns: i64) -> bool {
+fn is_plain(node: &Node, bias: Option<&Value>, right: &[i64]) -> bool {
     let attributes = node.attributes();
     let is_one = |name: &str| attributes.float(name).is_ok_and(|factor| factor.is_none_or(|factor| factor == 1.0));
-    let is_vector = |bias: &Value| bias.count() == columns && bias.shape.last() == Some(&columns);
+    let columns = if attributes.flag("transB", false).unwrap_or(false) { right.first() } else { right.last() };
+    let is_vector = |bias: &Value| bias.shape.last() == columns && Some(&bias.count()) == columns;
     let is_transposed = attributes.flag("transA", false).unwrap_or(true);
     !is_transposed && is_one("alpha") && bias.is_none_or(|bias| is_one("beta") && is_vector(bias))
 }
 
-/// Kernel of a product with packed weights. Buffers: left, right, bias if there is one, operands of the epilogue, result.
+/// Kernel of a product whose right operand is packed. Buffers: left, right, bias if there is one, operands of the epilogue, result.
 pub(super) struct TiledKernel {
     product: Product,
     has_bias: bool,
     lanes: i64,
+}
+
+/// Position of a block of sums.
+#[derive(Clone, Copy)]
+struct Position {
+    batch: V,
+    panel: V,
+    /// Number of the block of rows.
+    rows: V,
 }
 
 impl TiledKernel {
@@ -65,8 +74,18 @@ impl TiledKernel {
         (self.product.rows + BLOCK - 1) / BLOCK
     }
 
+    /// Returns the number of steps over the inner dimension.
+    fn steps(&self) -> i64 {
+        (self.product.inner + BLOCK - 1) / BLOCK
+    }
+
+    /// Returns the number of elements of a packed right operand.
+    fn packed(&self) -> i64 {
+        self.panels() * self.steps() * BLOCK * BLOCK
+    }
+
     pub(super) fn extent(&self) -> i64 {
-        self.panels() * self.row_blocks()
+        self.product.batch * self.panels() * self.row_blocks()
     }
 
     /// Returns the minimal number of blocks per thread.
@@ -77,17 +96,55 @@ impl TiledKernel {
     }
 
     /// Packs the right operand as `[panels][steps][2 tiles][pairs of the inner dimension][columns of a tile][2]`, with zeros beyond the last
-    /// column.
+    /// row and column.
     pub(super) fn pack(&self, is_transposed: bool) -> Packing {
         let (inner, column) = if is_transposed { (1, 0) } else { (0, 1) };
         let mut shape = [0; 2];
         shape[inner] = self.product.inner;
         shape[column] = self.product.columns;
         let mut packing = Packing::of_type(DType::BF16, &shape);
-        let steps = self.product.inner / BLOCK;
-        let tiles = [(column, self.panels(), BLOCK), (inner, steps, BLOCK), (column, 2, SIDE)];
+        let tiles = [(column, self.panels(), BLOCK), (inner, self.steps(), BLOCK), (column, 2, SIDE)];
         packing.add(&[0; 2], &[&tiles[..], &[(inner, SIDE, 2), (column, SIDE, 1), (inner, 2, 1)]].concat());
         packing
+    }
+
+    /// Packs computed right operands, one for each matrix of the batch if they differ, in the order of [`Self::pack`].
+    pub(super) fn pack_computed(&self, cx: &mut Lowering<'_>, right: Id) -> Id {
+        let Product { batch, inner, columns, right_is_batched, .. } = self.product;
+        let matrices = if right_is_batched { batch } else { 1 };
+        let (panels, steps) = (self.panels(), self.steps());
+        let packed = cx.temporary(DType::BF16, &[matrices * self.packed()]);
+        let (last_rows, last_columns) = (inner - (steps - 1) * BLOCK, columns - (panels - 1) * BLOCK);
+        cx.call(matrices * panels * steps, 32, &[right], &[packed], |b, kernel| {
+            b.for_each(kernel.begin, kernel.end, 1, |number| {
+                let (panel, step) = b.div_rem(number, steps);
+                let (matrix, panel) = b.div_rem(panel, panels);
+                let first = b.add(b.times(matrix, inner * columns), b.times(step, BLOCK * columns));
+                let from = b.add(first, b.times(panel, BLOCK));
+                let to = b.times(number, BLOCK * BLOCK);
+                b.specialize_last(panel, panels, last_columns != BLOCK, |is_last| {
+                    let mask = (is_last && last_columns < BLOCK).then(|| b.mask(last_columns as usize));
+                    let row = |row: i64| {
+                        let at = b.plus(from, row * columns);
+                        match mask {
+                            Some(mask) => b.load_masked(kernel.buffers[0], at, mask),
+                            None => b.load_vector(kernel.buffers[0], at, b.vector()),
+                        }
+                    };
+                    b.specialize_last(step, steps, last_rows != BLOCK, |is_last| {
+                        let rows = if is_last { last_rows } else { BLOCK };
+                        let row = |index: i64| if index < rows { row(index) } else { b.float(0.0, b.vector()) };
+                        for pair in 0..SIDE {
+                            let halves = b.interleave(row(2 * pair), row(2 * pair + 1));
+                            for (tile, half) in (0..).zip(halves) {
+                                b.store_vector(half, kernel.buffers[1], b.plus(to, (tile * SIDE + pair) * BLOCK));
+                            }
+                        }
+                    });
+                });
+            });
+        });
+        packed
     }
 
     /// Returns the number of columns, rounded up to whole panels.
@@ -101,42 +158,68 @@ impl TiledKernel {
         let last_columns = self.product.columns - (self.panels() - 1) * BLOCK;
         let (whole, last) = (block(BLOCK).configuration(b), block(last_rows).configuration(b));
         let scratch = b.alloca(BLOCK * BLOCK, b.f32());
+        let remainder = (self.product.inner % BLOCK > 0).then(|| {
+            let remainder = b.alloca(BLOCK * BLOCK / 2, b.f32());
+            b.set_half_precision(remainder, DType::BF16);
+            remainder
+        });
         b.configure_tiles(if blocks > 1 { whole } else { last });
         b.for_each(signature.begin, signature.end, 1, |number| {
-            let (panel, block) = b.div_rem(number, blocks);
-            b.specialize_last(block, blocks, last_rows != BLOCK, |is_last| {
+            let (number, rows) = b.div_rem(number, blocks);
+            let (batch, panel) = b.div_rem(number, self.panels());
+            let place = Position { batch, panel, rows };
+            b.specialize_last(rows, blocks, last_rows != BLOCK, |is_last| {
                 let rows = if is_last { last_rows } else { BLOCK };
                 if is_last && blocks > 1 {
                     b.configure_tiles(last);
                 }
-                self.multiply(b, signature, (panel, block), rows, scratch);
+                self.multiply(b, signature, place, rows, scratch, remainder);
                 if is_last && blocks > 1 {
                     b.configure_tiles(whole);
                 }
                 b.specialize_last(panel, self.panels(), last_columns != BLOCK, |is_last| {
                     let columns = if is_last { last_columns } else { BLOCK };
-                    b.repeat(rows, |row| {
-                        self.store(b, signature, (panel, block), row, columns, scratch, fused, accesses)
-                    });
+                    b.repeat(rows, |row| self.store(b, signature, place, row, columns, scratch, fused, accesses));
                 });
             });
         });
         b.release_tiles();
     }
 
-    /// Computes a block of sums and stores it in the scratch buffer.
-    fn multiply(&self, b: &Builder, signature: &Signature<'_>, (panel, number): (V, V), rows: i64, scratch: V) {
-        let inner = self.product.inner;
+    /// Computes a block of sums and stores it in the scratch buffer. `remainder` is a buffer for the left operand's elements of the last
+    /// step, if that is not a whole one.
+    fn multiply(
+        &self,
+        b: &Builder,
+        signature: &Signature<'_>,
+        place: Position,
+        rows: i64,
+        scratch: V,
+        remainder: Option<V>,
+    ) {
+        let Product { rows: all_rows, inner, left_is_batched, right_is_batched, .. } = self.product;
         let block = block(rows);
-        let first = b.times(b.times(number, BLOCK), inner);
-        let weights = b.times(panel, BLOCK * inner);
+        let of_batch = |is_batched: bool, size: i64| if is_batched { b.times(place.batch, size) } else { b.index(0) };
+        let first = b.add(of_batch(left_is_batched, all_rows * inner), b.times(place.rows, BLOCK * inner));
+        let packed = b.times(place.panel, self.steps() * BLOCK * BLOCK);
+        let packed = b.add(of_batch(right_is_batched, self.packed()), packed);
+        let whole = inner / BLOCK;
         block.clear(b);
-        b.for_each(b.index(0), b.index(inner / BLOCK), 1, |step| {
+        b.for_each(b.index(0), b.index(whole), 1, |step| {
             let first = b.add(first, b.times(step, BLOCK));
-            let packed = b.add(weights, b.times(step, BLOCK * BLOCK));
+            let packed = b.add(packed, b.times(step, BLOCK * BLOCK));
             let starts = [first, b.plus(first, SIDE * inner)];
             block.add(b, signature.buffers[0], starts, inner, signature.buffers[1], packed);
         });
+        if let Some(remainder) = remainder {
+            let mask = b.mask((inner % BLOCK) as usize);
+            b.repeat(rows, |row| {
+                let at = b.plus(b.add(first, b.times(row, inner)), whole * BLOCK);
+                b.store_vector(b.load_masked(signature.buffers[0], at, mask), remainder, b.times(row, BLOCK));
+            });
+            let starts = [b.index(0), b.index(SIDE * BLOCK)];
+            block.add(b, remainder, starts, BLOCK, signature.buffers[1], b.plus(packed, whole * BLOCK * BLOCK));
+        }
         block.store(b, scratch);
     }
 
@@ -146,7 +229,7 @@ impl TiledKernel {
         &self,
         b: &Builder,
         signature: &Signature<'_>,
-        (panel, block): (V, V),
+        place: Position,
         row: V,
         columns: i64,
         scratch: V,
@@ -154,8 +237,9 @@ impl TiledKernel {
         accesses: &[Access],
     ) {
         let ty = b.vector();
-        let first = b.times(panel, BLOCK);
-        let number = b.add(b.times(block, BLOCK), row);
+        let first = b.times(place.panel, BLOCK);
+        let rows = b.add(b.times(place.batch, self.product.rows), b.times(place.rows, BLOCK));
+        let number = b.add(rows, row);
         let corner = b.add(b.times(number, self.product.columns), first);
         let others = &signature.buffers[2 + usize::from(self.has_bias)..];
         let (operands, result) = others.split_at(accesses.len());
