@@ -54,6 +54,8 @@ pub(crate) struct FusedEpilogue {
     /// Tensors that the steps read, without duplicates.
     pub(crate) operands: Vec<Id>,
     steps: Vec<(Function, Vec<Argument>)>,
+    /// True if the result is rounded to half precision, so that faster and less exact functions suffice.
+    is_rounded: bool,
 }
 
 impl FusedEpilogue {
@@ -83,7 +85,7 @@ impl FusedEpilogue {
             other => other,
         };
         let steps = rest.iter().map(|(function, arguments)| (*function, arguments.iter().map(shifted).collect()));
-        let mut left = Self { operands: self.operands.clone(), steps: steps.collect() };
+        let mut left = Self { operands: self.operands.clone(), steps: steps.collect(), is_rounded: self.is_rounded };
         let id = left.operands.remove(addend);
         Some((id, left))
     }
@@ -124,7 +126,13 @@ impl FusedEpilogue {
                 Argument::Number(value) => b.float(value, ty),
             });
             let values: Vec<_> = values.collect();
-            results.push(function.emit(b, &values));
+            results.push(match (function, &arguments[..]) {
+                (Function::Erf, _) if self.is_rounded => b.erf_for_half_precision(values[0]),
+                (Function::Div, &[_, Argument::Number(divisor)]) if self.is_rounded && divisor.abs() > 1e-30 => {
+                    b.mul(values[0], b.float(divisor.recip(), ty))
+                }
+                _ => function.emit(b, &values),
+            });
         }
         results.last().copied().unwrap_or(start)
     }
@@ -228,6 +236,7 @@ fn run(
         let first = usize::from(!owns_start);
         let is_inner = |&(id, _): &(Id, Argument)| id == result || cx.is_read_only_by(id, from..position + 1);
         if inside[first..].iter().all(is_inner) {
+            fused.is_rounded = cx.half_precision(result).is_some();
             best = (position + 1 - from, fused.clone(), result);
         }
     }

@@ -73,7 +73,7 @@ fn emit_tiled(
     let target = cx.make_blocked(result);
     let bias = channels(cx, bias, geometry.filters, target.blocks() * target.lanes);
     let work = TiledConv { geometry, source: &source, target: &target, fused, accesses: &accesses };
-    let weights = work.pack().apply(cx, weights);
+    let weights = work.packed(cx, weights);
     let mut reads = vec![input, weights, bias];
     reads.extend(accesses.iter().map(OperandAccess::buffer));
     cx.call(work.extent(), work.grain(), &reads, &[result], |b, signature| work.emit(b, &signature));

@@ -658,6 +658,8 @@ fn convolutions_of_half_precision_round_their_results_once() {
         Shape { batch: 2, ..of(33, (5, 6), 64, 3, 1, 1) },
         Shape { groups: 2, ..of(64, (6, 6), 128, 3, 1, 1) },
         Shape { groups: 24, ..of(24, (6, 6), 24, 3, 1, 1) },
+        Shape { groups: 10, ..of(40, (6, 6), 40, 3, 2, 1) },
+        Shape { groups: 4, batch: 2, ..of(64, (4, 5), 64, 3, 1, 1) },
         Shape { dilations: (2, 3), pads: [2, 3, 2, 3], ..of(32, (9, 11), 32, 3, 1, 1) },
         Shape { kernel: (1, 5), pads: [0, 2, 0, 2], strides: (1, 2), ..of(40, (4, 34), 32, 1, 1, 0) },
     ];

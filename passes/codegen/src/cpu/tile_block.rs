@@ -73,3 +73,42 @@ impl TileBlock {
         }
     }
 }
+
+/// Prefetch of the next panel of a packed right operand during the blocks of the current one, each of which prefetches its share.
+#[derive(Clone, Copy)]
+pub(super) struct PanelPrefetch {
+    panels: V,
+    /// Offset of the first element that the block prefetches.
+    first: V,
+    /// Cache lines per step.
+    lines: i64,
+}
+
+impl PanelPrefetch {
+    /// Elements of a cache line.
+    const LINE: i64 = 32;
+
+    /// Returns the prefetch of block number `block` of `blocks` of the panel at offset `packed`, which has `steps` steps. `None` if the
+    /// panel is used so often that loading it hardly matters.
+    pub(super) fn new(
+        b: &Builder,
+        panels: V,
+        packed: V,
+        is_last: V,
+        steps: i64,
+        block: V,
+        blocks: i64,
+    ) -> Option<Self> {
+        let per_step = BLOCK * BLOCK / Self::LINE;
+        let lines = (per_step + blocks - 1) / blocks;
+        let next = b.select(is_last, b.index(0), b.index(steps * BLOCK * BLOCK));
+        let share = b.times(block, steps * lines * Self::LINE);
+        (blocks <= per_step).then(|| Self { panels, first: b.add(b.add(packed, next), share), lines })
+    }
+
+    /// Prefetches the share of some steps.
+    pub(super) fn emit(&self, b: &Builder, step: V, steps: i64) {
+        let first = b.add(self.first, b.times(step, self.lines * Self::LINE));
+        (0..steps * self.lines).for_each(|line| b.prefetch(self.panels, b.plus(first, line * Self::LINE)));
+    }
+}

@@ -3,17 +3,19 @@
 //! Pixels are rows of the left tiles: as a pixel has as many channels as a row of a tile, windows are read from the blocked image as it is.
 //! Images of few channels have narrow blocks instead, and a row of a tile holds several adjacent pixels.
 
-use super::{super::pack::Packing, Geometry};
+use super::Geometry;
 use crate::{
     cpu::{
         epilogue_operand::OperandAccess,
-        tile_block::{BLOCK, SIDE, TileBlock},
+        pack::{Packing, Source},
+        tile_block::{BLOCK, PanelPrefetch, SIDE, TileBlock},
     },
     emit::{Builder, Compare, Signature, V},
     epilogue::FusedEpilogue,
-    graph::{Node, Value},
+    graph::{Id, Node, Value},
     kernels::Kernels,
     layout::{Blocked, Halo},
+    lowering::Lowering,
 };
 use divi_onnx::{DType, Op};
 
@@ -30,12 +32,21 @@ pub(crate) fn reads_half(node: &Node, values: &[Value], kernels: &Kernels) -> bo
     if node.op != Op::Conv || !kernels.has_tiles() || !is_half || input.constant.is_some() {
         return false;
     }
-    let &[filters, channels, ..] = &weights.shape[..] else { return false };
+    let &[filters, channels, _, _] = &weights.shape[..] else { return false };
     match node.attributes().int_or("group", 1) {
-        Ok(1) => weights.shape.len() == 4,
-        Ok(groups) => weights.shape.len() == 4 && channels % BLOCK == 0 && filters % (groups * BLOCK) == 0,
+        Ok(1) => true,
+        Ok(groups) => {
+            let is_whole = channels % BLOCK == 0 && filters % (groups * BLOCK) == 0;
+            is_whole || filters % groups == 0 && is_diagonal(channels, filters / groups)
+        }
         Err(_) => false,
     }
+}
+
+/// Returns true if each block of filters reads the channel block of the same number, which has several groups: weights are zero where
+/// channel and filter have different groups.
+fn is_diagonal(channels: i64, filters: i64) -> bool {
+    channels == filters && (2..BLOCK).contains(&channels) && BLOCK % channels == 0
 }
 
 /// Returns the channels per block of an image of few channels that a convolution reads; `None` if it has the usual blocks.
@@ -121,9 +132,17 @@ impl TiledConv<'_> {
         self.target.blocks()
     }
 
-    /// Returns the number of channel blocks of a group's input.
+    fn is_diagonal(&self) -> bool {
+        let Geometry { groups, channels, filters, .. } = *self.geometry;
+        groups > 1 && is_diagonal(channels, filters / groups)
+    }
+
+    /// Returns the number of channel blocks that a block of filters reads.
     fn channel_blocks(&self) -> i64 {
-        if self.geometry.groups == 1 { self.source.blocks() } else { self.geometry.channels / BLOCK }
+        match self.geometry.groups {
+            1 => self.source.blocks(),
+            _ => (self.geometry.channels / BLOCK).max(1),
+        }
     }
 
     /// Returns the number of steps over the inner dimension.
@@ -152,9 +171,46 @@ impl TiledConv<'_> {
         !self.panels_are_outermost()
     }
 
+    /// Returns the weights in the order in which the kernel reads them.
+    pub(super) fn packed(&self, cx: &mut Lowering<'_>, weights: Source) -> Id {
+        if !self.is_diagonal() {
+            return self.pack().apply(cx, weights);
+        }
+        let Geometry { filters, channels, kernel: (rows, columns), .. } = *self.geometry;
+        let weights = match weights {
+            Source::Constant(weights) => cx.constant(DType::F32, &[filters, channels, rows, columns], weights),
+            Source::Computed(weights) => cx.dense(weights),
+        };
+        let window = rows * columns;
+        let packed = cx.temporary(DType::BF16, &[self.panels() * window * BLOCK * BLOCK]);
+        let dtype = cx.dtype(weights);
+        let pack = |cx: &mut Lowering<'_>| {
+            cx.call(self.panels() * window, 8, &[weights], &[packed], |b, kernel| {
+                b.for_each(kernel.begin, kernel.end, 1, |number| {
+                    let (panel, place) = b.div_rem(number, window);
+                    b.nest(&[2, SIDE, SIDE, 2], |at| {
+                        let column = b.add(b.times(at[0], SIDE), at[2]);
+                        let filter = b.add(b.times(panel, BLOCK), column);
+                        let (own, channel) = b.div_rem(b.add(b.times(at[1], 2), at[3]), channels);
+                        let (group, _) = b.div_rem(column, channels);
+                        let is_filter = b.less(filter, b.index(filters));
+                        let exists = b.and(is_filter, b.equal(own, group));
+                        let from = b.add(b.times(b.add(b.times(filter, channels), channel), window), place);
+                        let value = b.load(kernel.buffers[0], dtype, b.select(exists, from, b.index(0)));
+                        let to = b
+                            .offset(&[number, at[0], at[1], at[2], at[3]], &[BLOCK * BLOCK, BLOCK * SIDE, BLOCK, 2, 1]);
+                        b.store(b.select(exists, value, b.float(0.0, b.f32())), kernel.buffers[1], DType::BF16, to);
+                    });
+                });
+            });
+        };
+        cx.at_load_if_constant(weights, pack);
+        packed
+    }
+
     /// Packs weights as `[panels][channel blocks][kernel rows][chunks of a row][2 tiles][pairs of the inner dimension][filters of a
     /// tile][2]`.
-    pub(super) fn pack(&self) -> Packing {
+    fn pack(&self) -> Packing {
         let Geometry { filters, channels, kernel: (rows, columns), .. } = *self.geometry;
         let lanes = self.source.lanes;
         let chunks = chunks(self.geometry, lanes);
@@ -184,7 +240,7 @@ impl TiledConv<'_> {
                 (image, panel, pair)
             };
             let tiles: Vec<_> = (0..pixels.count().min(2)).map(|i| self.tile(b, &pixels, pair, i)).collect();
-            self.multiply(b, signature, &block, image, panel, &tiles);
+            self.multiply(b, signature, &block, image, (panel, pair), &tiles);
             block.store(b, scratch);
             for (i, tile) in (0..).zip(&tiles) {
                 b.repeat(pixels.width, |pixel| {
@@ -220,13 +276,14 @@ impl TiledConv<'_> {
         signature: &Signature<'_>,
         block: &TileBlock,
         image: V,
-        panel: V,
+        (panel, pair): (V, V),
         tiles: &[TilePosition],
     ) {
         let (geometry, source) = (self.geometry, self.source);
         let (blocks, chunks) = (self.channel_blocks(), chunks(geometry, source.lanes));
         let first_plane = match geometry.groups {
             1 => b.times(image, blocks),
+            _ if self.is_diagonal() => b.add(b.times(image, self.panels()), panel),
             groups => {
                 let (group, _) = b.div_rem(panel, self.panels() / groups);
                 b.times(b.add(b.times(image, groups), group), blocks)
@@ -244,10 +301,16 @@ impl TiledConv<'_> {
             .collect();
         let weights = b.times(panel, self.steps() * BLOCK * BLOCK);
         let chunk = if source.lanes == BLOCK { BLOCK * geometry.dilations.1 } else { BLOCK };
+        let prefetch = self.panels_are_outermost().then(|| {
+            let is_last = b.equal(panel, b.index(self.panels() - 1));
+            let pairs = self.pixels().blocks();
+            PanelPrefetch::new(b, signature.buffers[1], weights, is_last, self.steps(), pair, pairs)
+        });
         block.clear(b);
         b.for_each(b.index(0), b.index(blocks), 1, |channels| {
             b.for_each(b.index(0), b.index(geometry.kernel.0), 1, |row| {
                 let step = b.times(b.add(b.times(channels, geometry.kernel.0), row), chunks);
+                prefetch.iter().flatten().for_each(|prefetch| prefetch.emit(b, step, chunks));
                 let packed = b.add(weights, b.times(step, BLOCK * BLOCK));
                 let rows = b.times(row, source.row() * geometry.dilations.0);
                 let offset = b.add(b.times(channels, source.plane()), rows);

@@ -5,7 +5,7 @@
 use super::{
     super::{
         pack::Packing,
-        tile_block::{BLOCK, SIDE, TileBlock},
+        tile_block::{BLOCK, PanelPrefetch, SIDE, TileBlock},
     },
     Product,
     kernel::Access,
@@ -204,8 +204,12 @@ impl TiledKernel {
         let packed = b.times(place.panel, self.steps() * BLOCK * BLOCK);
         let packed = b.add(of_batch(right_is_batched, self.packed()), packed);
         let whole = inner / BLOCK;
+        let is_last = b.equal(place.panel, b.index(self.panels() - 1));
+        let prefetch =
+            PanelPrefetch::new(b, signature.buffers[1], packed, is_last, self.steps(), place.rows, self.row_blocks());
         block.clear(b);
         b.for_each(b.index(0), b.index(whole), 1, |step| {
+            prefetch.iter().for_each(|prefetch| prefetch.emit(b, step, 1));
             let first = b.add(first, b.times(step, BLOCK));
             let packed = b.add(packed, b.times(step, BLOCK * BLOCK));
             let starts = [first, b.plus(first, SIDE * inner)];
