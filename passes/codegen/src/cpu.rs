@@ -77,10 +77,10 @@ pub(crate) struct CpuHooks;
 impl Hooks for CpuHooks {
     fn lower_fast(&self, cx: &mut Lowering<'_>, nodes: &[Node], position: usize) -> Result<Option<usize>> {
         if let Some((input, result)) = conversion(cx, &nodes[position])
-            && cx.half_precision(input).is_some()
-            && cx.dtype(result) == DType::F32
+            && (cx.dtype(result) == DType::F32
+                || !cx.is_blocked(input) && conv::rounds_itself(cx, nodes, position, result))
         {
-            cx.view_as_f32(result, input);
+            cx.view_converted(result, input);
             return Ok(Some(1));
         }
         match nodes[position].op.cpu_kernel() {

@@ -127,7 +127,12 @@ impl FusedEpilogue {
             });
             let values: Vec<_> = values.collect();
             results.push(match (function, &arguments[..]) {
-                (Function::Erf, _) if self.is_rounded => b.erf_for_half_precision(values[0]),
+                (Function::Erf, _) if self.is_rounded => b.rough_erf(values[0]),
+                (Function::Sigmoid, _) if self.is_rounded => b.rough_sigmoid(values[0]),
+                (Function::Gelu { is_approximate: false }, _) if self.is_rounded => {
+                    let erf = b.rough_erf(b.mul(values[0], b.float(std::f64::consts::FRAC_1_SQRT_2, ty)));
+                    b.mul(b.mul(values[0], b.float(0.5, ty)), b.add(erf, b.float(1.0, ty)))
+                }
                 (Function::Div, &[_, Argument::Number(divisor)]) if self.is_rounded && divisor.abs() > 1e-30 => {
                     b.mul(values[0], b.float(divisor.recip(), ty))
                 }

@@ -145,14 +145,14 @@ impl<'a> Lowering<'a> {
 
     /// Returns the type that the elements of a value have in memory.
     pub(crate) fn type_in_memory(&self, id: Id) -> DType {
-        self.half_precision(id).unwrap_or(self.dtype(id))
+        let is_converted = |dtype: DType| matches!(dtype, DType::F32 | DType::F16 | DType::BF16);
+        let (own, stored) = (self.dtype(id), self.dtype(self.root(id)));
+        if is_converted(own) && is_converted(stored) { stored } else { own }
     }
 
     /// Returns the half-precision type that the elements of a value have in memory, if kernels convert them from and to `f32`.
     pub(crate) fn half_precision(&self, id: Id) -> Option<DType> {
-        let is_float = matches!(self.dtype(id), DType::F32 | DType::F16 | DType::BF16);
-        let dtype = self.dtype(self.root(id));
-        (is_float && matches!(dtype, DType::F16 | DType::BF16)).then_some(dtype)
+        Some(self.type_in_memory(id)).filter(|dtype| matches!(dtype, DType::F16 | DType::BF16))
     }
 
     /// Returns true if kernels compute the elements of a value in `f32`.
@@ -244,9 +244,9 @@ impl<'a> Lowering<'a> {
         self.storage[result.0] = Storage::Alias(of);
     }
 
-    /// Makes the result of a conversion from half precision to `f32` a view of its operand, whose elements kernels convert when they load
-    /// them.
-    pub(crate) fn view_as_f32(&mut self, result: Id, of: Id) {
+    /// Makes the result of a conversion between half precision and `f32` a view of its operand, whose elements kernels convert when they
+    /// load them.
+    pub(crate) fn view_converted(&mut self, result: Id, of: Id) {
         self.alias(result, of);
         let copied = self.layouts.get(&of).copied();
         self.layouts.extend(copied.map(|layout| (result, layout)));
@@ -267,6 +267,20 @@ impl<'a> Lowering<'a> {
             self.storage[part.0] = Storage::Subview(whole, first);
         }
         is_free
+    }
+
+    /// Makes a result a view of contiguous elements of a value, from element `first` on. Returns false if that is impossible: the value is not
+    /// in the arena, or the offset is not aligned.
+    pub(crate) fn try_view_part(&mut self, result: Id, of: Id, first: i64) -> bool {
+        let root = self.root(of);
+        let is_in_arena = self.storage[root.0] == Storage::Unassigned && !self.is_constant(root);
+        let bits = first as u64 * self.dtype(of).bits();
+        let is_possible = is_in_arena && bits.is_multiple_of(16 * 8) && self.type_in_memory(of) == self.dtype(of);
+        if is_possible {
+            self.containers.insert(root);
+            self.storage[result.0] = Storage::Subview(of, bits / 8);
+        }
+        is_possible
     }
 
     /// Places a value that has not been written yet at an offset in bytes inside another value.

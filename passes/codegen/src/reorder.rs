@@ -20,7 +20,7 @@ impl Lowering<'_> {
         to_dense(self, id, copy, &layout);
         let dense = if self.dtype(id) == self.dtype(copy) { copy } else { self.temporary(self.dtype(id), &shape) };
         if dense != copy {
-            self.view_as_f32(dense, copy);
+            self.view_converted(dense, copy);
         }
         self.set_dense_copy(id, dense);
         dense
@@ -316,20 +316,39 @@ fn interleave(cx: &mut Lowering<'_>, from: Id, to: Id, layout: &Blocked) {
                 || {
                     fill(0, left);
                     let first = b.times(image, layout.channels);
-                    b.repeat(layout.width, |x| {
-                        let pixel = b.plus(b.add(start, b.times(x, layout.lanes)), left * layout.lanes);
-                        for lane in 0..layout.lanes {
-                            let value = match lane < layout.channels {
-                                true => {
-                                    let plane = b.plus(first, lane);
-                                    let row = b.add(b.times(plane, layout.height), y);
-                                    b.load(source, DType::F32, b.add(b.times(row, layout.width), x))
-                                }
-                                false => zero,
-                            };
-                            b.store(value, target, DType::F32, b.plus(pixel, lane));
-                        }
-                    });
+                    let row = |lane: i64| {
+                        let row = b.add(b.times(b.plus(first, lane), layout.height), y);
+                        b.times(row, layout.width)
+                    };
+                    let rows: Vec<_> = (0..layout.channels).map(row).collect();
+                    let inside = b.plus(start, left * layout.lanes);
+                    let pixels = b.lanes() as i64;
+                    if layout.width < pixels {
+                        b.repeat(layout.width, |x| {
+                            for lane in 0..layout.lanes {
+                                let row = rows.get(lane as usize);
+                                let value = row.map_or(zero, |&row| b.load(source, DType::F32, b.add(row, x)));
+                                b.store(
+                                    value,
+                                    target,
+                                    DType::F32,
+                                    b.plus(b.add(inside, b.times(x, layout.lanes)), lane),
+                                );
+                            }
+                        });
+                    } else {
+                        b.repeat((layout.width + pixels - 1) / pixels, |number| {
+                            // The last pixels overlap the ones before if the width is not a multiple.
+                            let x = b.min(b.times(number, pixels), b.index(layout.width - pixels), false);
+                            let channel = |row: &V| b.load_vector(source, b.add(*row, x), b.vector());
+                            let mut channels: Vec<_> = rows.iter().map(channel).collect();
+                            channels.resize(layout.lanes as usize, b.float(0.0, b.vector()));
+                            let to = b.add(inside, b.times(x, layout.lanes));
+                            for (i, vector) in (0..).zip(b.interleave_all(channels)) {
+                                b.store_vector(vector, target, b.plus(to, i * pixels));
+                            }
+                        });
+                    }
                     fill(left + layout.width, right);
                     vec![]
                 },

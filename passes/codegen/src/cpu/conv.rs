@@ -51,6 +51,14 @@ pub(super) fn lower(cx: &mut Lowering<'_>, nodes: &[Node], position: usize) -> R
     Ok(Some(consumed + more))
 }
 
+/// Returns true if the only reader of a value, behind the node at a position, is a convolution that copies it in half precision.
+pub(super) fn rounds_itself(cx: &Lowering<'_>, nodes: &[Node], position: usize, id: Id) -> bool {
+    let Some(next) = nodes.get(position + 1).filter(|next| next.optional(0) == Some(id)) else { return false };
+    let geometry = Geometry::of(cx, next).ok().flatten();
+    let is_narrow = geometry.is_some_and(|geometry| tiled::narrow_lanes(&geometry).is_some());
+    is_narrow && cx.dtype(id) == DType::BF16 && cx.is_read_only_by(id, position + 1..position + 2)
+}
+
 /// Adds the calls of a convolution on tile registers.
 fn emit_tiled(
     cx: &mut Lowering<'_>,

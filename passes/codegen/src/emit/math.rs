@@ -269,8 +269,10 @@ impl Builder {
         self.select(self.is_nan(x), x, result)
     }
 
-    /// Returns erf of an `f32` with an absolute error of 5e-7, for results that are rounded to half precision (Abramowitz and Stegun 7.1.28).
-    pub(crate) fn erf_for_half_precision(&self, x: V) -> V {
+    // --- Functions whose results are rounded to half precision ------------------------------------------------------
+
+    /// Returns erf of an `f32` with an absolute error of 1e-6 (Abramowitz and Stegun 7.1.28).
+    pub(crate) fn rough_erf(&self, x: V) -> V {
         let ty = self.type_of(x);
         let one = self.float(1.0, ty);
         let a = self.min_number(self.abs(x), self.float(10.0, ty));
@@ -280,7 +282,43 @@ impl Builder {
         for _ in 0..4 {
             power = self.mul(power, power);
         }
-        let result = self.copysign(self.sub(one, self.div(one, power, false)), x);
+        let result = self.copysign(self.sub(one, self.rough_reciprocal(power)), x);
         self.select(self.is_nan(x), x, result)
+    }
+
+    /// Returns the logistic function of an `f32` with a relative error of 1e-5.
+    pub(crate) fn rough_sigmoid(&self, x: V) -> V {
+        let ty = self.type_of(x);
+        let result = self.rough_reciprocal(self.add(self.float(1.0, ty), self.rough_exp(self.neg(x))));
+        self.select(self.is_nan(x), x, result)
+    }
+
+    /// Returns `e^x` with a relative error of 1e-5, for numbers whose result is neither subnormal nor above 1e37.
+    fn rough_exp(&self, x: V) -> V {
+        let ty = self.type_of(x);
+        let float = |value| self.float(value, ty);
+        let x = self.max_number(self.min_number(x, float(85.0)), float(-85.0));
+        let power = self.mul(x, float(std::f64::consts::LOG2_E));
+        let n = self.round_even(power);
+        // Taylor's polynomial of 2^t for t from -1/2 to 1/2.
+        let fraction = self.polynomial(
+            self.sub(power, n),
+            &[1.333_355_8e-3, 9.618_129e-3, 5.550_410_9e-2, 2.402_265_07e-1, 6.931_471_81e-1, 1.0],
+        );
+        let int = self.with_element(ty, self.int(32));
+        let exponent = self.shift_left(self.float_to_int(n, int, false), self.integer(23, int));
+        self.bitcast(self.add(self.bitcast(fraction, int), exponent), ty)
+    }
+
+    /// Returns the reciprocal of a number from 1 to 1e37 with a relative error of 1e-6: three Newton steps from an estimate by its bits.
+    fn rough_reciprocal(&self, x: V) -> V {
+        let ty = self.type_of(x);
+        let int = self.with_element(ty, self.int(32));
+        let mut y = self.bitcast(self.sub(self.integer(0x7ef3_11c7, int), self.bitcast(x, int)), ty);
+        for _ in 0..3 {
+            let rest = self.fma(self.neg(x), y, self.float(1.0, ty));
+            y = self.fma(y, rest, y);
+        }
+        y
     }
 }

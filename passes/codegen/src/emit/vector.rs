@@ -120,6 +120,16 @@ impl Builder {
         })
     }
 
+    /// Returns the elements of vectors, whose number is a power of two, in turns: the first elements of all, then the second ones, and so on.
+    pub(crate) fn interleave_all(&self, mut vectors: Vec<V>) -> Vec<V> {
+        let count = vectors.len();
+        for _ in 0..count.ilog2() {
+            let (first, second) = vectors.split_at(count / 2);
+            vectors = first.iter().zip(second).flat_map(|(&a, &b)| self.interleave(a, b)).collect();
+        }
+        vectors
+    }
+
     /// Returns a mask of the first `count` lanes.
     pub(crate) fn mask(&self, count: usize) -> Mask {
         let bits: Vec<_> = (0..self.lanes()).map(|lane| if lane < count { "true" } else { "false" }).collect();

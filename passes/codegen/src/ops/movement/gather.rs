@@ -30,6 +30,12 @@ fn gather(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let axis = normalize_axis(node.attributes().int_or("axis", 0)?, cx.shape(data).len())?;
     let (outer, size, inner) = sizes_around(cx.shape(data), axis);
     let (count, index_dtype) = (cx.count(indices), cx.dtype(indices));
+    if let (1, Some(&[index])) = (outer, cx.ints(indices).as_deref()) {
+        let index = if index < 0 { index + size } else { index };
+        if (0..size).contains(&index) && cx.try_view_part(output, data, index * inner) {
+            return Ok(());
+        }
+    }
     let dtype = raw(cx.dtype(data))?;
     // An iteration copies a run of contiguous elements on a CPU, and a single element on a GPU.
     let run = cx.elements_per_iteration(inner);
