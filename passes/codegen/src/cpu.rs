@@ -10,6 +10,7 @@ mod epilogue_operand;
 mod matmul;
 mod pack;
 mod pool;
+mod softmax;
 #[cfg(test)]
 mod tests;
 mod tile_block;
@@ -89,6 +90,7 @@ impl Hooks for CpuHooks {
             Some(CpuKernel::Pool) => pool::lower(cx, &nodes[position]),
             Some(CpuKernel::Mean) => pool::lower_global(cx, &nodes[position]),
             Some(CpuKernel::Concat) => concat::lower(cx, &nodes[position]),
+            Some(CpuKernel::Softmax) => softmax::lower(cx, nodes, position),
             Some(CpuKernel::Map) => elementwise::lower(cx, nodes, position),
             None => Ok(None),
         }

@@ -108,6 +108,11 @@ impl FusedEpilogue {
         }
     }
 
+    /// Returns true if the result is rounded to half precision.
+    pub(crate) fn is_rounded(&self) -> bool {
+        self.is_rounded
+    }
+
     /// Returns true if the result is finite for small finite operands.
     pub(crate) fn is_finite(&self) -> bool {
         let is_risky = |function: &Function| matches!(function, Function::Div | Function::Reciprocal | Function::Sqrt);

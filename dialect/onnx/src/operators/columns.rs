@@ -545,6 +545,8 @@ pub enum CpuKernel {
     Mean,
     /// Pooling.
     Pool,
+    /// Softmax.
+    Softmax,
 }
 
 /// Optimized kernel of the CUDA back end, used if types and shapes permit.

@@ -367,7 +367,7 @@ operators! {
     Slice { family: Layout, infer: Slice, fold: Slice, fusion: Plain, batch: Slice,
         class: Copy, work: Select, lower: Movement, cpu: none, cuda: none, half: Move, flags: [] }
     Softmax { family: Norm, infer: AlongAxis, fold: none, fusion: Softmax, batch: AlongAxis,
-        class: Softmax, work: Softmax, lower: Reduce, cpu: none, cuda: Softmax, half: Sum, flags: [] }
+        class: Softmax, work: Softmax, lower: Reduce, cpu: Softmax, cuda: Softmax, half: Sum, flags: [] }
     SoftmaxCrossEntropyLoss { family: Loss, infer: SoftmaxCrossEntropyLoss, fold: none, fusion: Plain, batch: Loss,
         class: Softmax, work: SoftmaxCrossEntropyLoss, lower: Loss, cpu: none, cuda: none, half: none, flags: [] }
     Softplus { family: Elementwise, infer: SameAsFirst, fold: none, fusion: Activation, batch: SameAsFirst,

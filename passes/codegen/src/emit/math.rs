@@ -293,12 +293,12 @@ impl Builder {
         self.select(self.is_nan(x), x, result)
     }
 
-    /// Returns `e^x` with a relative error of 1e-5, for numbers whose result is neither subnormal nor above 1e37.
-    fn rough_exp(&self, x: V) -> V {
+    /// Returns `e^x` with a relative error of 1e-5, for numbers whose result is neither subnormal nor above 1e37; NaN for NaN.
+    pub(crate) fn rough_exp(&self, x: V) -> V {
         let ty = self.type_of(x);
         let float = |value| self.float(value, ty);
-        let x = self.max_number(self.min_number(x, float(85.0)), float(-85.0));
-        let power = self.mul(x, float(std::f64::consts::LOG2_E));
+        let clamped = self.max_number(self.min_number(x, float(85.0)), float(-85.0));
+        let power = self.mul(clamped, float(std::f64::consts::LOG2_E));
         let n = self.round_even(power);
         // Taylor's polynomial of 2^t for t from -1/2 to 1/2.
         let fraction = self.polynomial(
@@ -307,7 +307,8 @@ impl Builder {
         );
         let int = self.with_element(ty, self.int(32));
         let exponent = self.shift_left(self.float_to_int(n, int, false), self.integer(23, int));
-        self.bitcast(self.add(self.bitcast(fraction, int), exponent), ty)
+        let result = self.bitcast(self.add(self.bitcast(fraction, int), exponent), ty);
+        self.select(self.is_nan(x), x, result)
     }
 
     /// Returns the reciprocal of a number from 1 to 1e37 with a relative error of 1e-6: three Newton steps from an estimate by its bits.

@@ -10,6 +10,14 @@ pub(crate) struct Mask {
     count: usize,
 }
 
+/// Combination of the elements of a vector.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reduction {
+    /// Largest element, of which none is NaN.
+    Largest,
+    Sum,
+}
+
 impl Mask {
     /// Returns a vector of booleans.
     pub(crate) fn lanes(self) -> V {
@@ -109,6 +117,16 @@ impl Builder {
             half *= 2;
         }
         square
+    }
+
+    /// Combines all elements of a vector of `f32`, in any order.
+    pub(crate) fn reduce(&self, vector: V, how: Reduction) -> V {
+        let kind = match how {
+            Reduction::Largest => "#vector.kind<maxnumf>",
+            Reduction::Sum => "#vector.kind<add>",
+        };
+        let attributes = [("kind", kind), ("fastmath", "#arith.fastmath<reassoc>")];
+        self.op("vector.reduction", &[vector], self.f32(), &attributes)
     }
 
     /// Returns vectors of alternating elements of two vectors: of their first halves, and of their second halves.
