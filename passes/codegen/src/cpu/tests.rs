@@ -322,7 +322,7 @@ fn functions_of_half_precision_round_exact_results() {
     for (task, node) in graph.nodes.iter_mut().enumerate() {
         node.task = task;
     }
-    let outputs = graph.run("native", &[input.clone()]).unwrap();
+    let outputs = graph.run("native", std::slice::from_ref(&input)).unwrap();
     let erf = |x: f64| {
         let terms = (0..60).scan(x, |term, n| {
             let value = *term / f64::from(2 * n + 1);
@@ -364,7 +364,7 @@ fn softmax_of_rows() {
             graph.outputs = vec![graph.apply("Softmax", &[x], &[], dtype, &shape)];
             let read = input.floats().unwrap();
             for cpu in ["native", "x86-64-v3"] {
-                let found = graph.run(cpu, &[input.clone()]).unwrap()[0].floats().unwrap();
+                let found = graph.run(cpu, std::slice::from_ref(&input)).unwrap()[0].floats().unwrap();
                 for (row, found) in read.chunks(size as usize).zip(found.chunks(size as usize)) {
                     let largest = row.iter().copied().fold(f64::MIN, f64::max);
                     let terms: Vec<_> = row.iter().map(|x| (x - largest).exp()).collect();

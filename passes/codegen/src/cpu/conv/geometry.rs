@@ -44,8 +44,9 @@ impl Geometry {
         let lanes = cx.lanes() as i64;
         let is_depthwise = groups > 1 && channels == 1 && filters == groups;
         let is_whole = |size: i64| size % lanes == 0;
-        let is_tiled = cx.dtype(weights) == DType::BF16;
-        if groups > 1 && !is_tiled && !is_depthwise && !(is_whole(channels) && is_whole(filters / groups)) {
+        let has_whole_blocks = is_whole(channels) && is_whole(filters / groups);
+        let is_fast = groups == 1 || is_depthwise || has_whole_blocks || cx.dtype(weights) == DType::BF16;
+        if !is_fast {
             return Ok(None);
         }
         let pair = |name: &str| {
