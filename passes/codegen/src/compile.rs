@@ -23,8 +23,8 @@ const HOST_EXECUTABLE: usize = 0;
 
 /// Compiles a program without folding constants. Returns the operators that have no fast kernel.
 pub(crate) fn compile(mut program: Program, folder: &Path, options: &Options<'_>) -> Result<SlowOperators, Error> {
-    let has_half = program.stages.iter().any(|stage| half_precision::is_used(&stage.graph));
-    let mut host = HostModule::new(&options.target, has_half);
+    let has_bf16 = program.stages.iter().any(|stage| half_precision::has_bf16(&stage.graph));
+    let mut host = HostModule::new(&options.target, has_bf16);
     // The pool merges equal constants, so indices change.
     let constants = std::mem::take(&mut program.constants).into_iter();
     let indices: Vec<_> = constants.map(|(expression, bytes)| host.pool.constant(expression, bytes)).collect();

@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 /// Rewrites the half-precision tasks of a graph to compute in `f32`. `reads_half` is true for nodes whose first two operands a kernel reads in
 /// half precision.
 pub(crate) fn widen(graph: &mut Graph, reads_half: &dyn Fn(&Node, &[Value]) -> bool) {
-    if !is_used(graph) {
+    if !graph.values.iter().any(|value| is_half(value.dtype)) {
         return;
     }
     let nodes = std::mem::take(&mut graph.nodes);
@@ -25,9 +25,9 @@ pub(crate) fn widen(graph: &mut Graph, reads_half: &dyn Fn(&Node, &[Value]) -> b
     }
 }
 
-/// Returns true if a graph has values of half precision.
-pub(crate) fn is_used(graph: &Graph) -> bool {
-    graph.values.iter().any(|value| is_half(value.dtype))
+/// Returns true if a graph has values of `bf16`, which tile registers multiply.
+pub(crate) fn has_bf16(graph: &Graph) -> bool {
+    graph.values.iter().any(|value| value.dtype == DType::BF16)
 }
 
 fn is_half(dtype: DType) -> bool {

@@ -9,9 +9,9 @@ pub struct HostModule {
 }
 
 impl HostModule {
-    /// Creates an empty module. `has_half` is true if stages have values of half precision.
-    pub(crate) fn new(target: &Target, has_half: bool) -> Self {
-        Self { kernels: Kernels::new(target, has_half), pool: ConstantPool::default() }
+    /// Creates an empty module. `has_bf16` is true if stages have values of `bf16`.
+    pub(crate) fn new(target: &Target, has_bf16: bool) -> Self {
+        Self { kernels: Kernels::new(target, has_bf16), pool: ConstantPool::default() }
     }
 
     /// Adds a constant of `bytes` bytes to the bundle. Returns its index.

@@ -24,10 +24,10 @@ pub(crate) struct Kernels {
 }
 
 impl Kernels {
-    /// Creates the kernels of a CPU. `has_half` is true if stages have values of half precision.
-    pub(crate) fn new(target: &Target, has_half: bool) -> Self {
+    /// Creates the kernels of a CPU. `has_bf16` is true if stages have values of `bf16`.
+    pub(crate) fn new(target: &Target, has_bf16: bool) -> Self {
         let mut kernels = Self::with(Some(context()), target.lanes, target.registers, Tiles::Absent, true);
-        if target.has_tiles && has_half {
+        if target.has_tiles && has_bf16 {
             kernels.set_tiles(Tiles::Registers);
         }
         kernels

@@ -96,7 +96,7 @@ impl Graph {
             lowered.map(|stage| stage.calls).map_err(|error| error.to_string())
         };
         let inputs: Vec<&[u8]> = inputs.iter().map(|tensor| &tensor.bytes()[..]).collect();
-        let outputs = run(target, half_precision::is_used(self), lower, &inputs, &sizes.collect::<Vec<_>>())?;
+        let outputs = run(target, half_precision::has_bf16(self), lower, &inputs, &sizes.collect::<Vec<_>>())?;
         let tensors = self.outputs.iter().zip(outputs).map(|(id, bytes)| {
             let Value { dtype, shape, .. } = &self.values[id.0];
             Tensor::new(*dtype, shape.clone(), bytes.into()).unwrap()
@@ -108,7 +108,7 @@ impl Graph {
 /// Compiles and runs a stage that `lower` lowers for a CPU. Returns the bytes of its outputs, whose sizes are `outputs`.
 pub(crate) fn run(
     target: &Target,
-    has_half: bool,
+    has_bf16: bool,
     lower: impl FnOnce(&mut HostModule) -> Result<Lowered, String>,
     inputs: &[&[u8]],
     outputs: &[usize],
@@ -117,7 +117,7 @@ pub(crate) fn run(
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let folder = std::env::temp_dir().join(format!("divi-codegen-{}-{number}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
-    let mut host = HostModule::new(target, has_half);
+    let mut host = HostModule::new(target, has_bf16);
     let outcome = lower(&mut host).and_then(|lowered| run_in(&folder, target, &mut host, &lowered, inputs, outputs));
     fs::remove_dir_all(&folder).unwrap();
     outcome
