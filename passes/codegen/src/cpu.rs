@@ -108,9 +108,9 @@ impl Hooks for CpuHooks {
         images(cx, nodes)
     }
 
-    /// Requests non-temporal stores if a vector is a full cache line: DMA from lines in the cores' caches has half the bandwidth.
+    /// Requests non-temporal stores if a vector has full cache lines: DMA from lines in the cores' caches has half the bandwidth.
     fn stream(&self, cx: &mut Lowering<'_>, output: Id, layout: Layout) {
-        let writes_whole_lines = cx.lanes() * 4 == LINE;
+        let writes_whole_lines = (cx.lanes() * 4).is_multiple_of(LINE);
         if writes_whole_lines {
             cx.request_streaming(output, layout);
         }

@@ -243,14 +243,25 @@ fn run(
             break;
         }
         inside.push((result, argument));
+        let ends = rounds(cx, node);
         let first = usize::from(!owns_start);
         let is_inner = |&(id, _): &(Id, Argument)| id == result || cx.is_read_only_by(id, from..position + 1);
         if inside[first..].iter().all(is_inner) {
             fused.is_rounded = cx.half_precision(result).is_some();
             best = (position + 1 - from, fused.clone(), result);
         }
+        if ends {
+            break;
+        }
     }
     best
+}
+
+/// Returns true for a conversion of the model to half precision, whose result must be rounded. Those that were inserted where values leave
+/// a task have no attributes.
+fn rounds(cx: &Lowering<'_>, node: &Node) -> bool {
+    let is_of_model = node.op == Op::Cast && node.attributes.get("to").is_some();
+    is_of_model && node.result(0).is_some_and(|result| cx.dtype(result) != DType::F32)
 }
 
 fn is_batch_normalization(op: Op) -> bool {

@@ -1,8 +1,9 @@
 //! Memory layouts of values: row-major, or blocked by channels (NCHWc).
 //!
-//! Blocked images are stored as `[batch][channel blocks][rows][columns][lanes]`: each pixel has one vector register of consecutive
+//! Blocked images are stored as `[batch][channel blocks][rows][columns][lanes]`: each pixel has one vector of consecutive
 //! channels, and each image is surrounded by a halo. The halo contains the padding that windows read, so kernels need no bounds checks.
-//! Lanes beyond the last channel are undefined: they are read only to compute other such lanes.
+//! Lanes beyond the last channel are undefined: kernels compute other such lanes from them, or multiply them by zero if they are known to be
+//! finite.
 
 use crate::emit::{Builder, V};
 use divi_runtime::bundle::{self, Fill, Nchwc};

@@ -71,6 +71,7 @@ pub(crate) struct Lowering<'a> {
     dense: FxHashMap<Id, Id>,
     /// Blocked copies of values.
     blocked: FxHashMap<Id, Id>,
+    node_count: usize,
     /// Positions of the nodes that use a value. Outputs of the stage have a use at the position after the last node.
     readers: FxHashMap<Id, Vec<usize>>,
     /// Values that contain other values ([`Storage::Subview`]).
@@ -100,6 +101,7 @@ impl<'a> Lowering<'a> {
         for (id, position) in reads.chain(outputs.iter().map(|&id| (id, nodes.len()))) {
             readers.entry(id).or_default().push(position);
         }
+        let node_count = nodes.len();
         let values = std::mem::take(&mut graph.values);
         Self {
             kernels,
@@ -116,6 +118,7 @@ impl<'a> Lowering<'a> {
             finite_lanes: FxHashSet::default(),
             dense: FxHashMap::default(),
             blocked: FxHashMap::default(),
+            node_count,
             readers,
             containers: FxHashSet::default(),
             streamed: FxHashMap::default(),
@@ -146,8 +149,13 @@ impl<'a> Lowering<'a> {
     /// Returns the type that the elements of a value have in memory.
     pub(crate) fn type_in_memory(&self, id: Id) -> DType {
         let is_converted = |dtype: DType| matches!(dtype, DType::F32 | DType::F16 | DType::BF16);
-        let (own, stored) = (self.dtype(id), self.dtype(self.root(id)));
-        if is_converted(own) && is_converted(stored) { stored } else { own }
+        let own = self.dtype(id);
+        match self.storage[id.0] {
+            Storage::Alias(of) | Storage::Subview(of, _) if is_converted(own) && is_converted(self.dtype(of)) => {
+                self.type_in_memory(of)
+            }
+            _ => own,
+        }
     }
 
     /// Returns the half-precision type that the elements of a value have in memory, if kernels convert them from and to `f32`.
@@ -273,7 +281,9 @@ impl<'a> Lowering<'a> {
     /// in the arena, or the offset is not aligned.
     pub(crate) fn try_view_part(&mut self, result: Id, of: Id, first: i64) -> bool {
         let root = self.root(of);
-        let is_in_arena = self.storage[root.0] == Storage::Unassigned && !self.is_constant(root);
+        // An output of the stage would have to be copied out of the arena.
+        let is_output = [of, root].iter().any(|&id| !self.is_read_only_by(id, 0..self.node_count));
+        let is_in_arena = self.storage[root.0] == Storage::Unassigned && !self.is_constant(root) && !is_output;
         let bits = first as u64 * self.dtype(of).bits();
         let is_possible = is_in_arena && bits.is_multiple_of(16 * 8) && self.type_in_memory(of) == self.dtype(of);
         if is_possible {

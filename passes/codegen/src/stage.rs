@@ -13,7 +13,10 @@ use crate::{
     ops, rearranged_constants,
     slow_operators::SlowNode,
 };
-use divi_onnx::operators::{self, HalfPrecision};
+use divi_onnx::{
+    DType,
+    operators::{self, HalfPrecision},
+};
 use rustc_hash::FxHashSet;
 
 /// Stage boundary: layouts of inputs and outputs, and the outputs that only transfers to other devices read.
@@ -151,7 +154,7 @@ fn lower_node(
     let lower = ops::find(node.op).ok_or_else(|| {
         divi_onnx::Error::new("code generation does not support this operator; remove it from the model, or replace it")
     })?;
-    // Operators that move elements do not convert them.
+    // Only arithmetic loads elements through their type in memory; other operators need a copy in the value's own type.
     let is_arithmetic = matches!(node.op.half_precision(), Some(HalfPrecision::Sum | HalfPrecision::Elementwise));
     let converts = is_arithmetic || node.op.lowering() == Some(operators::Lowering::View);
     let mut operand = |id: Id| {
@@ -187,10 +190,10 @@ fn place_inputs(
     assigned
 }
 
-/// Returns the blocked layout of an input; `None` if blocking does not pay off.
+/// Returns the blocked layout of an input; `None` if blocking does not pay off, or for half precision, whose layout at boundaries is dense.
 fn preferred(cx: &Lowering<'_>, input: Id) -> Option<Blocked> {
     Blocked::of(cx.shape(input), cx.lanes(), cx.halo(input))
-        .filter(|layout| layout.is_profitable() && cx.is_computed_in_f32(input))
+        .filter(|layout| layout.is_profitable() && cx.dtype(input) == DType::F32)
 }
 
 /// Places outputs so that the kernels that compute them write them directly, or adds copies. Returns their layouts.
@@ -198,7 +201,8 @@ fn place_outputs(cx: &mut Lowering<'_>, hooks: &dyn Hooks, outputs: &[Id], bound
     let mut assigned = vec![];
     let ends = boundary.layouts.outputs.iter().zip(boundary.is_streamed);
     for (i, (&output, (&layout, &is_streamed))) in outputs.iter().zip(ends).enumerate() {
-        let layout = layout.or(cx.layout(output).filter(Blocked::is_profitable));
+        let is_single = cx.dtype(output) == DType::F32;
+        let layout = layout.or(cx.layout(output).filter(|layout| is_single && layout.is_profitable()));
         assigned.push(layout);
         match layout {
             Layout::Blocked(layout) if cx.layout(output) == Some(layout) && cx.is_unplaced(output) => {

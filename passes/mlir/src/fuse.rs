@@ -17,7 +17,7 @@
 //! approximation by tanh are both `gelu`. Views change types, not bytes: `Reshape`, `Flatten`, `Squeeze`, `Unsqueeze`,
 //! `Identity`, a `Cast` or `Expand` to the operand's own type, a `Concat` of one tensor, a `Transpose` that moves only
 //! dimensions of size 1, and a `Cast` or `Transpose` of a constant, which is evaluated at compile time. A `Cast` between
-//! `f32` and half precision is one, too: kernels convert elements when they load and store them. Views cost nothing, do
+//! `f32` and half precision is one, too: CPU kernels convert elements when they load and store them. Views cost nothing, do
 //! not count in depths or limits, and are fused with a neighbor.
 //!
 //! A cluster never delays or duplicates work. A value with a use outside ends the cluster, so only the results of its

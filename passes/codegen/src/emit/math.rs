@@ -271,7 +271,7 @@ impl Builder {
 
     // --- Functions whose results are rounded to half precision ------------------------------------------------------
 
-    /// Returns erf of an `f32` with an absolute error of 1e-6 (Abramowitz and Stegun 7.1.28).
+    /// Returns erf of an `f32` with an absolute error of 1e-6 (Abramowitz and Stegun 7.1.28), and a relative one of 1e-4.
     pub(crate) fn rough_erf(&self, x: V) -> V {
         let ty = self.type_of(x);
         let one = self.float(1.0, ty);
@@ -283,6 +283,9 @@ impl Builder {
             power = self.mul(power, power);
         }
         let result = self.copysign(self.sub(one, self.rough_reciprocal(power)), x);
+        // The difference is inexact near 0, where erf is nearly linear. NaN is handled last.
+        let is_large = self.less(self.float(0.01, ty), a);
+        let result = self.select(is_large, result, self.mul(x, self.float(std::f64::consts::FRAC_2_SQRT_PI, ty)));
         self.select(self.is_nan(x), x, result)
     }
 
@@ -290,10 +293,11 @@ impl Builder {
     pub(crate) fn rough_sigmoid(&self, x: V) -> V {
         let ty = self.type_of(x);
         let result = self.rough_reciprocal(self.add(self.float(1.0, ty), self.rough_exp(self.neg(x))));
+        let result = self.select(self.less(x, self.float(-85.0, ty)), self.float(0.0, ty), result);
         self.select(self.is_nan(x), x, result)
     }
 
-    /// Returns `e^x` with a relative error of 1e-5, for numbers whose result is neither subnormal nor above 1e37; NaN for NaN.
+    /// Returns `e^x` with a relative error of 1e-5: 0 below 1e-37, at most 1e37, and NaN for NaN.
     pub(crate) fn rough_exp(&self, x: V) -> V {
         let ty = self.type_of(x);
         let float = |value| self.float(value, ty);
@@ -308,6 +312,7 @@ impl Builder {
         let int = self.with_element(ty, self.int(32));
         let exponent = self.shift_left(self.float_to_int(n, int, false), self.integer(23, int));
         let result = self.bitcast(self.add(self.bitcast(fraction, int), exponent), ty);
+        let result = self.select(self.less(x, float(-85.0)), float(0.0), result);
         self.select(self.is_nan(x), x, result)
     }
 

@@ -2,6 +2,7 @@
 
 use super::{Builder, NamedAttribute, Type, V};
 use divi_onnx::DType;
+use divi_runtime::bundle::ALIGNMENT;
 
 /// Mask of the first lanes of a vector.
 #[derive(Clone, Copy, Debug)]
@@ -66,7 +67,7 @@ impl Builder {
         }
         self.has_streamed.set(true);
         let address = self.address(pointer, self.f32(), index);
-        let alignment = self.attribute(&format!("{} : i64", self.lanes() * 4));
+        let alignment = self.attribute(&format!("{} : i64", (self.lanes() * 4).min(ALIGNMENT as usize)));
         let attributes = [self.named("alignment", alignment), self.named("nontemporal", self.attribute("unit"))];
         self.append("llvm.store", &[value, address], &[], &attributes, vec![]);
     }

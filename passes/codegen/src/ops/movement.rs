@@ -55,7 +55,7 @@ pub(super) fn raw(dtype: DType) -> Result<DType> {
 }
 
 /// Copies all bytes of a value.
-fn copy(cx: &mut Lowering<'_>, from: Id, to: Id) {
+pub(super) fn copy(cx: &mut Lowering<'_>, from: Id, to: Id) {
     let bytes = byte_len(cx, from);
     cx.call(bytes, GRAIN, &[from], &[to], |b, kernel| {
         b.for_each(kernel.begin, kernel.end, 1, |i| {

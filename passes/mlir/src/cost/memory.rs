@@ -44,7 +44,7 @@ pub(super) fn peak(costs: &Costs<'_>, batch: u32) -> Bytes {
 /// Returns true if a task's result is its first operand under another type, in the same memory.
 fn is_view(task: Operation<'_>) -> bool {
     match task_kind(task) {
-        "view" => true,
+        "view" => task.operand_count() > 0 && bytes_of(task.operand(0)) == bytes_of(task.result(0)),
         kind => Op::from_name(kind).is_some_and(|op| op.class() == Class::View && !matches!(op, Op::Shape | Op::Size)),
     }
 }

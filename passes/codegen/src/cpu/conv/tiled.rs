@@ -2,6 +2,9 @@
 //!
 //! Pixels are rows of the left tiles: as a pixel has as many channels as a row of a tile, windows are read from the blocked image as it is.
 //! Images of few channels have narrow blocks instead, and a row of a tile holds several adjacent pixels.
+//!
+//! Weights are zero for pixels beyond a window and for channels of other groups in the same block, so an infinite element or NaN there makes
+//! the result NaN.
 
 use super::Geometry;
 use crate::{

@@ -95,23 +95,29 @@ impl TiledKernel {
         (WORK / (BLOCK * BLOCK * self.product.inner)).max(1)
     }
 
-    /// Packs the right operand as `[panels][steps][2 tiles][pairs of the inner dimension][columns of a tile][2]`, with zeros beyond the last
+    /// Returns the number of different right operands.
+    fn matrices(&self) -> i64 {
+        if self.product.right_is_batched { self.product.batch } else { 1 }
+    }
+
+    /// Packs the right operands, one after the other, as `[panels][steps][2 tiles][pairs of the inner dimension][columns of a tile][2]`, with zeros beyond the last
     /// row and column.
     pub(super) fn pack(&self, is_transposed: bool) -> Packing {
-        let (inner, column) = if is_transposed { (1, 0) } else { (0, 1) };
-        let mut shape = [0; 2];
+        let (inner, column) = if is_transposed { (2, 1) } else { (1, 2) };
+        let mut shape = [self.matrices(); 3];
         shape[inner] = self.product.inner;
         shape[column] = self.product.columns;
         let mut packing = Packing::of_type(DType::BF16, &shape);
-        let tiles = [(column, self.panels(), BLOCK), (inner, self.steps(), BLOCK), (column, 2, SIDE)];
-        packing.add(&[0; 2], &[&tiles[..], &[(inner, SIDE, 2), (column, SIDE, 1), (inner, 2, 1)]].concat());
+        let outer = [(0, self.matrices(), 1), (column, self.panels(), BLOCK)];
+        let tiles = [(inner, self.steps(), BLOCK), (column, 2, SIDE)];
+        packing.add(&[0; 3], &[&outer[..], &tiles, &[(inner, SIDE, 2), (column, SIDE, 1), (inner, 2, 1)]].concat());
         packing
     }
 
     /// Packs computed right operands, one for each matrix of the batch if they differ, in the order of [`Self::pack`].
     pub(super) fn pack_computed(&self, cx: &mut Lowering<'_>, right: Id) -> Id {
-        let Product { batch, inner, columns, right_is_batched, .. } = self.product;
-        let matrices = if right_is_batched { batch } else { 1 };
+        let Product { inner, columns, .. } = self.product;
+        let matrices = self.matrices();
         let (panels, steps) = (self.panels(), self.steps());
         let packed = cx.temporary(DType::BF16, &[matrices * self.packed()]);
         let (last_rows, last_columns) = (inner - (steps - 1) * BLOCK, columns - (panels - 1) * BLOCK);

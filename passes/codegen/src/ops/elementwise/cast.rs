@@ -6,6 +6,7 @@ use crate::{
     error::{Result, unsupported},
     graph::Node,
     lowering::Lowering,
+    ops::movement::copy,
 };
 use divi_onnx::{DType, Op};
 
@@ -50,9 +51,15 @@ fn cast(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     Ok(())
 }
 
-/// Lowers BitCast to an alias: the element types have the same width.
+/// Lowers BitCast to an alias: the element types have the same width. An alias between types of half precision would be converted.
 fn bit_cast(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
-    cx.alias(node.output()?, node.input(0)?);
+    let (input, output) = (node.input(0)?, node.output()?);
+    let is_half = |id| matches!(cx.dtype(id), DType::F16 | DType::BF16);
+    if is_half(input) && is_half(output) && cx.dtype(input) != cx.dtype(output) {
+        copy(cx, input, output);
+    } else {
+        cx.alias(output, input);
+    }
     Ok(())
 }
 
