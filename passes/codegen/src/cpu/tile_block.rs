@@ -50,7 +50,7 @@ impl TileBlock {
     }
 
     /// Adds a product over [`BLOCK`] elements of the inner dimension. The tiles of the left operand start at offsets and have rows at a
-    /// distance of `stride` elements; those of the right operand are packed ([`Self::right_loops`]) at an offset.
+    /// distance of `stride` elements; those of the right operand are packed, at an offset.
     pub(super) fn add(&self, b: &Builder, left: V, starts: [V; 2], stride: i64, right: V, packed: V) {
         for (&register, at) in LEFT[..self.count()].iter().zip(starts) {
             b.load_tile(register, left, DType::BF16, at, stride);
