@@ -14,6 +14,7 @@ mod softmax;
 #[cfg(test)]
 mod tests;
 mod tile_block;
+mod tile_order;
 
 use crate::{
     backend::{BoundaryLayouts, Code, CompiledStage, Executable, Reason, StageCompiler, StageInput, TargetBackend},
@@ -97,7 +98,17 @@ impl Hooks for CpuHooks {
     }
 
     fn reads_half(&self, node: &Node, values: &[Value], kernels: &Kernels) -> bool {
-        matmul::reads_half(node, values, kernels) || conv::reads_half(node, values, kernels)
+        let operand = |index: usize| node.optional(index).map(|id| &values[id.0]);
+        let (Some(left), Some(right)) = (operand(0), operand(1)) else { return false };
+        let are_half = [left, right].iter().all(|value| value.dtype == DType::BF16);
+        if !are_half || !kernels.has_tiles() || left.constant.is_some() {
+            return false;
+        }
+        match node.op {
+            Op::Conv => conv::has_tiled_kernel(node, right),
+            Op::MatMul | Op::Gemm => matmul::has_tiled_kernel(node, left, right, operand(2)),
+            _ => false,
+        }
     }
 
     fn halos(&self, cx: &Lowering<'_>, nodes: &[Node]) -> FxHashMap<Id, Halo> {

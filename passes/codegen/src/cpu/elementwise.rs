@@ -1,6 +1,6 @@
 //! Chains of element-wise operators on blocked images.
 
-use super::epilogue_operand::OperandAccess;
+use super::epilogue_operand::{OperandAccess, keep_finite_lanes};
 use crate::{
     elementwise_chain,
     epilogue::{FusedEpilogue, fuse_chain},
@@ -31,9 +31,7 @@ fn images(cx: &mut Lowering<'_>, start: Id, fused: &FusedEpilogue, result: Id, s
         .map(|id| OperandAccess::of(cx, id, shape))
         .collect();
     let target = cx.make_blocked(result);
-    if fused.is_finite() && accesses.iter().all(|access| access.has_finite_lanes(cx)) {
-        cx.set_finite_lanes(result);
-    }
+    keep_finite_lanes(cx, fused, &accesses, result);
     let reads: Vec<_> = accesses.iter().map(OperandAccess::buffer).collect();
     let rows = target.batch * target.blocks() * target.height;
     let grain = (4096 / target.row()).max(1);

@@ -1,9 +1,10 @@
 //! Operands of epilogues in kernels on blocked images.
 
-use crate::layout::{Blocked, Halo};
 use crate::{
     emit::{Builder, V},
+    epilogue::FusedEpilogue,
     graph::Id,
+    layout::{Blocked, Halo},
     lowering::Lowering,
 };
 use divi_onnx::DType;
@@ -50,7 +51,7 @@ impl OperandAccess {
     }
 
     /// Returns true if lanes beyond the last channel are finite.
-    pub(super) fn has_finite_lanes(&self, cx: &Lowering<'_>) -> bool {
+    fn has_finite_lanes(&self, cx: &Lowering<'_>) -> bool {
         match self {
             Self::Image { id, layout, .. } => cx.has_finite_lanes(*id, layout),
             Self::Channels { .. } => true,
@@ -87,6 +88,13 @@ impl OperandAccess {
                 layout.at(b, plane, y, x)
             }
         }
+    }
+}
+
+/// Records that the lanes of a result beyond its last channel are finite, if those of all operands of the epilogue are.
+pub(super) fn keep_finite_lanes(cx: &mut Lowering<'_>, fused: &FusedEpilogue, accesses: &[OperandAccess], result: Id) {
+    if fused.is_finite() && accesses.iter().all(|access| access.has_finite_lanes(cx)) {
+        cx.set_finite_lanes(result);
     }
 }
 

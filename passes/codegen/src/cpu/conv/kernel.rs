@@ -1,17 +1,23 @@
 //! Loop nest of a convolution around a register tile.
 
-use super::{Geometry, Tile};
+use super::{Geometry, Kernel, Tile};
 use crate::{
-    cpu::epilogue_operand::OperandAccess,
+    cpu::{
+        epilogue_operand::OperandAccess,
+        pack::{Packing, Source},
+        tile_order::TileOrder,
+    },
     emit::{Builder, Signature, V},
     epilogue::FusedEpilogue,
+    graph::Id,
     layout::Blocked,
+    lowering::Lowering,
 };
 
-/// Kernel of a convolution. Buffers: input, weights, bias, operands of the epilogue, result.
+/// Kernel of a convolution in `f32`.
 pub(super) struct ConvKernel<'a> {
     pub(super) geometry: &'a Geometry,
-    pub(super) tile: &'a Tile,
+    pub(super) tile: Tile,
     pub(super) source: &'a Blocked,
     pub(super) target: &'a Blocked,
     pub(super) fused: &'a FusedEpilogue,
@@ -44,19 +50,21 @@ struct TilePosition {
     number: V,
 }
 
-impl ConvKernel<'_> {
-    /// Returns the number of tiles of all images and panels.
-    pub(super) fn extent(&self) -> i64 {
+impl Kernel for ConvKernel<'_> {
+    fn pack(&self, cx: &mut Lowering<'_>, weights: Source) -> Id {
+        let packing = match self.geometry.is_depthwise {
+            true => pack_depthwise(self.geometry, self.tile.blocks, self.target.lanes),
+            false => pack(self.geometry, &self.tile, self.target.lanes, self.is_planar),
+        };
+        packing.apply(cx, weights)
+    }
+
+    fn extent(&self) -> i64 {
         let (down, across) = self.tile.grid();
         self.geometry.batch * self.panels() * down * across
     }
 
-    fn panels(&self) -> i64 {
-        if self.geometry.is_depthwise { self.tile.blocks } else { self.tile.panels() }
-    }
-
-    /// Returns the minimal number of tiles per thread.
-    pub(super) fn grain(&self) -> i64 {
+    fn grain(&self) -> i64 {
         /// Minimal number of multiplications per thread.
         const WORK: i64 = 200_000;
         let per_output = self.geometry.channels * self.geometry.kernel.0 * self.geometry.kernel.1;
@@ -65,28 +73,31 @@ impl ConvKernel<'_> {
         (WORK / tile.max(1)).max(1)
     }
 
-    pub(super) fn emit(&self, b: &Builder, signature: &Signature<'_>) {
+    fn is_by_pixels(&self) -> bool {
+        !self.tile.panels_outermost
+    }
+
+    fn emit(&self, b: &Builder, signature: &Signature<'_>) {
         let (down, across) = self.tile.grid();
-        let (tiles, panels) = (down * across, self.panels());
+        let order =
+            TileOrder { panels: self.panels(), tiles: down * across, panels_outermost: self.tile.panels_outermost };
         b.for_each(signature.begin, signature.end, 1, |number| {
-            let (image, panel, tile) = if self.tile.panels_outermost {
-                let (rest, tile) = b.div_rem(number, tiles);
-                let (image, panel) = b.div_rem(rest, panels);
-                (image, panel, tile)
-            } else {
-                let (rest, panel) = b.div_rem(number, panels);
-                let (image, tile) = b.div_rem(rest, tiles);
-                (image, panel, tile)
-            };
+            let (image, panel, tile) = order.split(b, number);
             let (row, column) = b.div_rem(tile, across);
             self.by_size(b, signature, image, panel, tile, row, column);
         });
+    }
+}
+
+impl ConvKernel<'_> {
+    fn panels(&self) -> i64 {
+        if self.geometry.is_depthwise { self.tile.blocks } else { self.tile.panels() }
     }
 
     /// Emits a specialized tile for each combination of sizes: the last panel, row and column of tiles may be smaller.
     #[allow(clippy::too_many_arguments)]
     fn by_size(&self, b: &Builder, signature: &Signature<'_>, image: V, panel: V, number: V, row: V, column: V) {
-        let tile = self.tile;
+        let tile = &self.tile;
         let (down, across) = tile.grid();
         let vectors = tile.vectors as i64;
         let last_panel = tile.blocks - (self.panels() - 1) * vectors;
@@ -264,6 +275,36 @@ impl ConvKernel<'_> {
             }
         }
     }
+}
+
+/// Packs weights in the order in which the kernel reads them: `[panels][channel blocks][kernel rows][kernel columns][channels][filters
+/// of a panel]`. The channels of a last partial block follow those of all whole blocks.
+fn pack(geometry: &Geometry, tile: &Tile, lanes: i64, is_planar: bool) -> Packing {
+    let (rows, columns) = geometry.kernel;
+    let mut packing = Packing::of(&[geometry.filters, geometry.channels, rows, columns]);
+    let (whole, rest) = if is_planar { (0, geometry.channels) } else { geometry.split(lanes) };
+    let panel = tile.vectors as i64 * lanes;
+    let panels = tile.blocks / tile.vectors as i64;
+    let last = (tile.blocks % tile.vectors as i64) * lanes;
+    let kernel = [(2, rows, 1), (3, columns, 1)];
+    let widths = [(0, panels, panel), (panels * panel, i64::from(last > 0), last)];
+    for (first, panels, width) in widths {
+        let loops = [(0, panels, panel), (1, whole, lanes), kernel[0], kernel[1], (1, lanes, 1), (0, width, 1)];
+        packing.add(&[first, 0, 0, 0], &loops);
+    }
+    for (first, panels, width) in widths {
+        let loops = [(0, panels, panel), kernel[0], kernel[1], (1, rest, 1), (0, width, 1)];
+        packing.add(&[first, whole * lanes, 0, 0], &loops);
+    }
+    packing
+}
+
+/// Packs weights of a depthwise convolution as `[blocks][kernel rows][kernel columns][lanes]`.
+fn pack_depthwise(geometry: &Geometry, blocks: i64, lanes: i64) -> Packing {
+    let (rows, columns) = geometry.kernel;
+    let mut packing = Packing::of(&[geometry.filters, 1, rows, columns]);
+    packing.add(&[0; 4], &[(0, blocks, lanes), (2, rows, 1), (3, columns, 1), (0, lanes, 1)]);
+    packing
 }
 
 /// Emits code for the size `usual` and, if the last of `count` sizes differs, a branch with code for `last`.

@@ -6,35 +6,29 @@
 //! Weights are zero for pixels beyond a window and for channels of other groups in the same block, so an infinite element or NaN there makes
 //! the result NaN.
 
-use super::Geometry;
+use super::{Geometry, Kernel};
 use crate::{
     cpu::{
         epilogue_operand::OperandAccess,
         pack::{Packing, Source},
         tile_block::{BLOCK, PanelPrefetch, SIDE, TileBlock},
+        tile_order::TileOrder,
     },
     emit::{Builder, Compare, Signature, V},
     epilogue::FusedEpilogue,
     graph::{Id, Node, Value},
-    kernels::Kernels,
     layout::{Blocked, Halo},
     lowering::Lowering,
 };
-use divi_onnx::{DType, Op};
+use divi_onnx::DType;
 
 /// Most channels of an image with narrow blocks.
 const FEW_CHANNELS: i64 = BLOCK / 2;
 /// Bytes of weights that stay in the L2 cache while all of them are read for each block of pixels.
 const SMALL_WEIGHTS: i64 = 1024 * 1024;
 
-/// Returns true if a node is a convolution of `bf16` values that this kernel computes.
-pub(crate) fn reads_half(node: &Node, values: &[Value], kernels: &Kernels) -> bool {
-    let value = |index: usize| node.optional(index).map(|id| &values[id.0]);
-    let (Some(input), Some(weights)) = (value(0), value(1)) else { return false };
-    let is_half = [input, weights].iter().all(|value| value.dtype == DType::BF16);
-    if node.op != Op::Conv || !kernels.has_tiles() || !is_half || input.constant.is_some() {
-        return false;
-    }
+/// Returns true if this kernel computes a convolution with some weights.
+pub(crate) fn has_tiled_kernel(node: &Node, weights: &Value) -> bool {
     let &[filters, channels, _, _] = &weights.shape[..] else { return false };
     match node.attributes().int_or("group", 1) {
         Ok(1) => true,
@@ -52,6 +46,15 @@ fn is_diagonal(channels: i64, filters: i64) -> bool {
     channels == filters && (2..BLOCK).contains(&channels) && BLOCK % channels == 0
 }
 
+/// Returns the input of a convolution as its kernel reads it, and its layout.
+pub(super) fn image(cx: &mut Lowering<'_>, geometry: &Geometry, input: Id) -> (Id, Blocked) {
+    if let Some(lanes) = narrow_lanes(geometry).filter(|_| !cx.is_blocked(input)) {
+        return cx.narrow_blocks(input, lanes, narrow_halo(geometry, lanes));
+    }
+    let (input, layout) = cx.blocked(input, geometry.halo());
+    (cx.with_finite_lanes(input, &layout), layout)
+}
+
 /// Returns the channels per block of an image of few channels that a convolution reads; `None` if it has the usual blocks.
 pub(super) fn narrow_lanes(geometry: &Geometry) -> Option<i64> {
     let is_narrow = geometry.groups == 1 && geometry.channels <= FEW_CHANNELS && geometry.dilations.1 == 1;
@@ -59,7 +62,7 @@ pub(super) fn narrow_lanes(geometry: &Geometry) -> Option<i64> {
 }
 
 /// Returns the halo of an image with narrow blocks: rows of tiles extend beyond the windows.
-pub(super) fn narrow_halo(geometry: &Geometry, lanes: i64) -> Halo {
+fn narrow_halo(geometry: &Geometry, lanes: i64) -> Halo {
     let halo = geometry.halo();
     let window = chunks(geometry, lanes) * BLOCK / lanes;
     let reach = (geometry.output.1 - 1) * geometry.strides.1 + window - geometry.padding.1 - geometry.image.1;
@@ -71,7 +74,7 @@ fn chunks(geometry: &Geometry, lanes: i64) -> i64 {
     (geometry.kernel.1 * lanes + BLOCK - 1) / BLOCK
 }
 
-/// Kernel of a convolution. Buffers: input, weights, bias, operands of the epilogue, result.
+/// Kernel of a convolution of `bf16`.
 pub(super) struct TiledConv<'a> {
     pub(super) geometry: &'a Geometry,
     pub(super) source: &'a Blocked,
@@ -124,60 +127,10 @@ impl Pixels {
     }
 }
 
-impl TiledConv<'_> {
-    fn pixels(&self) -> Pixels {
-        let by_rows = Pixels::by_rows(self.geometry.output);
-        let flat = Pixels::flat(self.geometry.output, self.source.row() / self.source.lanes);
-        if self.geometry.strides == (1, 1) && flat.cost() <= by_rows.cost() { flat } else { by_rows }
-    }
-
-    fn panels(&self) -> i64 {
-        self.target.blocks()
-    }
-
-    fn is_diagonal(&self) -> bool {
-        let Geometry { groups, channels, filters, .. } = *self.geometry;
-        groups > 1 && is_diagonal(channels, filters / groups)
-    }
-
-    /// Returns the number of channel blocks that a block of filters reads.
-    fn channel_blocks(&self) -> i64 {
-        match self.geometry.groups {
-            1 => self.source.blocks(),
-            _ => (self.geometry.channels / BLOCK).max(1),
-        }
-    }
-
-    /// Returns the number of steps over the inner dimension.
-    fn steps(&self) -> i64 {
-        self.channel_blocks() * self.geometry.kernel.0 * chunks(self.geometry, self.source.lanes)
-    }
-
-    /// Returns the number of blocks of all images.
-    pub(super) fn extent(&self) -> i64 {
-        self.geometry.batch * self.panels() * self.pixels().blocks()
-    }
-
-    /// Returns the minimal number of blocks per thread.
-    pub(super) fn grain(&self) -> i64 {
-        /// Minimal number of multiplications per thread.
-        const WORK: i64 = 1_000_000;
-        (WORK / (BLOCK * BLOCK * BLOCK * self.steps())).max(1)
-    }
-
-    fn panels_are_outermost(&self) -> bool {
-        self.panels() * self.steps() * BLOCK * BLOCK * 2 > SMALL_WEIGHTS
-    }
-
-    /// Returns true if a thread computes all channels of the pixels that it computes.
-    pub(super) fn is_by_pixels(&self) -> bool {
-        !self.panels_are_outermost()
-    }
-
-    /// Returns the weights in the order in which the kernel reads them.
-    pub(super) fn packed(&self, cx: &mut Lowering<'_>, weights: Source) -> Id {
+impl Kernel for TiledConv<'_> {
+    fn pack(&self, cx: &mut Lowering<'_>, weights: Source) -> Id {
         if !self.is_diagonal() {
-            return self.pack().apply(cx, weights);
+            return self.packing().apply(cx, weights);
         }
         let Geometry { filters, channels, kernel: (rows, columns), .. } = *self.geometry;
         let weights = match weights {
@@ -211,37 +164,29 @@ impl TiledConv<'_> {
         packed
     }
 
-    /// Packs weights as `[panels][channel blocks][kernel rows][chunks of a row][2 tiles][pairs of the inner dimension][filters of a
-    /// tile][2]`.
-    fn pack(&self) -> Packing {
-        let Geometry { filters, channels, kernel: (rows, columns), .. } = *self.geometry;
-        let lanes = self.source.lanes;
-        let chunks = chunks(self.geometry, lanes);
-        let mut packing = Packing::of_type(DType::BF16, &[filters, channels, rows, columns]);
-        let outer = [(0, self.panels(), BLOCK), (1, self.channel_blocks(), BLOCK), (2, rows, 1)];
-        // Adjacent pixels of a row of a tile, then pairs of channels.
-        let pixels = BLOCK / lanes;
-        let inner = [(3, chunks, pixels), (0, 2, SIDE), (3, pixels, 1), (1, lanes / 2, 2), (0, SIDE, 1), (1, 2, 1)];
-        packing.add(&[0; 4], &[&outer[..], &inner].concat());
-        packing
+    fn extent(&self) -> i64 {
+        self.geometry.batch * self.panels() * self.pixels().blocks()
     }
 
-    pub(super) fn emit(&self, b: &Builder, signature: &Signature<'_>) {
+    fn grain(&self) -> i64 {
+        /// Minimal number of multiplications per thread.
+        const WORK: i64 = 1_000_000;
+        (WORK / (BLOCK * BLOCK * BLOCK * self.steps())).max(1)
+    }
+
+    fn is_by_pixels(&self) -> bool {
+        !self.panels_are_outermost()
+    }
+
+    fn emit(&self, b: &Builder, signature: &Signature<'_>) {
         let pixels = self.pixels();
-        let (blocks, panels) = (pixels.blocks(), self.panels());
+        let order =
+            TileOrder { panels: self.panels(), tiles: pixels.blocks(), panels_outermost: self.panels_are_outermost() };
         let block = TileBlock::new(pixels.width, if pixels.count() > 1 { pixels.width } else { 0 });
         let scratch = b.alloca(BLOCK * BLOCK, b.f32());
         b.configure_tiles(block.configuration(b));
         b.for_each(signature.begin, signature.end, 1, |number| {
-            let (image, panel, pair) = if self.panels_are_outermost() {
-                let (rest, pair) = b.div_rem(number, blocks);
-                let (image, panel) = b.div_rem(rest, panels);
-                (image, panel, pair)
-            } else {
-                let (rest, panel) = b.div_rem(number, panels);
-                let (image, pair) = b.div_rem(rest, blocks);
-                (image, panel, pair)
-            };
+            let (image, panel, pair) = order.split(b, number);
             let tiles: Vec<_> = (0..pixels.count().min(2)).map(|i| self.tile(b, &pixels, pair, i)).collect();
             self.multiply(b, signature, &block, image, (panel, pair), &tiles);
             block.store(b, scratch);
@@ -261,6 +206,55 @@ impl TiledConv<'_> {
             }
         });
         b.release_tiles();
+    }
+}
+
+impl TiledConv<'_> {
+    fn pixels(&self) -> Pixels {
+        let by_rows = Pixels::by_rows(self.geometry.output);
+        let flat = Pixels::flat(self.geometry.output, self.source.row() / self.source.lanes);
+        if self.geometry.strides == (1, 1) && flat.cost() <= by_rows.cost() { flat } else { by_rows }
+    }
+
+    fn panels(&self) -> i64 {
+        self.target.blocks()
+    }
+
+    fn is_diagonal(&self) -> bool {
+        let Geometry { groups, channels, filters, .. } = *self.geometry;
+        groups > 1 && is_diagonal(channels, filters / groups)
+    }
+
+    /// Returns the number of channel blocks that a block of filters reads.
+    fn channel_blocks(&self) -> i64 {
+        match self.geometry.groups {
+            1 => self.source.blocks(),
+            _ => (self.geometry.channels / BLOCK).max(1),
+        }
+    }
+
+    /// Returns the number of steps over the inner dimension.
+    fn steps(&self) -> i64 {
+        self.channel_blocks() * self.geometry.kernel.0 * chunks(self.geometry, self.source.lanes)
+    }
+
+    fn panels_are_outermost(&self) -> bool {
+        self.panels() * self.steps() * BLOCK * BLOCK * 2 > SMALL_WEIGHTS
+    }
+
+    /// Packs weights as `[panels][channel blocks][kernel rows][chunks of a row][2 tiles][pairs of the inner dimension][filters of a
+    /// tile][2]`.
+    fn packing(&self) -> Packing {
+        let Geometry { filters, channels, kernel: (rows, columns), .. } = *self.geometry;
+        let lanes = self.source.lanes;
+        let chunks = chunks(self.geometry, lanes);
+        let mut packing = Packing::of_type(DType::BF16, &[filters, channels, rows, columns]);
+        let outer = [(0, self.panels(), BLOCK), (1, self.channel_blocks(), BLOCK), (2, rows, 1)];
+        // Adjacent pixels of a row of a tile, then pairs of channels.
+        let pixels = BLOCK / lanes;
+        let inner = [(3, chunks, pixels), (0, 2, SIDE), (3, pixels, 1), (1, lanes / 2, 2), (0, SIDE, 1), (1, 2, 1)];
+        packing.add(&[0; 4], &[&outer[..], &inner].concat());
+        packing
     }
 
     /// Returns the position of a tile of a pair.

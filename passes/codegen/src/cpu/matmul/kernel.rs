@@ -2,6 +2,7 @@
 
 use super::{Product, is_column};
 use crate::{
+    cpu::tile_order::TileOrder,
     emit::{Builder, Signature, V},
     epilogue::FusedEpilogue,
     graph::Id,
@@ -90,16 +91,9 @@ impl MatMulKernel {
 
     pub(super) fn emit(&self, b: &Builder, signature: &Signature<'_>, fused: &FusedEpilogue, accesses: &[Access]) {
         let (panels, tiles) = (self.panels(), self.row_tiles());
+        let order = TileOrder { panels, tiles, panels_outermost: self.panels_outermost };
         b.for_each(signature.begin, signature.end, 1, |number| {
-            let (batch, panel, tile) = if self.panels_outermost {
-                let (rest, tile) = b.div_rem(number, tiles);
-                let (batch, panel) = b.div_rem(rest, panels);
-                (batch, panel, tile)
-            } else {
-                let (rest, panel) = b.div_rem(number, panels);
-                let (batch, tile) = b.div_rem(rest, tiles);
-                (batch, panel, tile)
-            };
+            let (batch, panel, tile) = order.split(b, number);
             let last_rows = self.product.rows - (tiles - 1) * self.rows;
             let last_vectors = self.all_vectors() - (panels - 1) * self.vectors as i64;
             let columns_left = self.product.columns % self.lanes;

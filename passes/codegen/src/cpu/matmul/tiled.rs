@@ -15,23 +15,18 @@ use crate::{
     emit::{Builder, Signature, V},
     epilogue::FusedEpilogue,
     graph::{Id, Node, Value},
-    kernels::Kernels,
     lowering::Lowering,
 };
 use divi_onnx::{DType, Op};
 
-/// Returns true if a node is a product of `bf16` values that this kernel computes.
-pub(crate) fn reads_half(node: &Node, values: &[Value], kernels: &Kernels) -> bool {
-    let value = |index: usize| node.optional(index).map(|id| &values[id.0]);
-    let (Some(left), Some(right)) = (value(0), value(1)) else { return false };
-    let is_half = [left, right].iter().all(|value| value.dtype == DType::BF16 && value.count() > 0);
-    if !kernels.has_tiles() || !is_half || left.constant.is_some() {
+/// Returns true if this kernel computes a MatMul or Gemm with some operands.
+pub(crate) fn has_tiled_kernel(node: &Node, left: &Value, right: &Value, bias: Option<&Value>) -> bool {
+    if left.count() == 0 || right.count() == 0 {
         return false;
     }
     match node.op {
-        Op::MatMul => left.shape.len() >= 2 && product_of(&left.shape, &right.shape).is_some(),
-        Op::Gemm => is_plain(node, value(2), &right.shape),
-        _ => false,
+        Op::Gemm => is_plain(node, bias, &right.shape),
+        _ => left.shape.len() >= 2 && product_of(&left.shape, &right.shape).is_some(),
     }
 }
 
@@ -100,8 +95,8 @@ impl TiledKernel {
         if self.product.right_is_batched { self.product.batch } else { 1 }
     }
 
-    /// Packs the right operands, one after the other, as `[panels][steps][2 tiles][pairs of the inner dimension][columns of a tile][2]`, with zeros beyond the last
-    /// row and column.
+    /// Packs the right operands, one after the other, as `[panels][steps][2 tiles][pairs of the inner dimension][columns of a tile][2]`,
+    /// with zeros beyond the last row and column.
     pub(super) fn pack(&self, is_transposed: bool) -> Packing {
         let (inner, column) = if is_transposed { (2, 1) } else { (1, 2) };
         let mut shape = [self.matrices(); 3];
