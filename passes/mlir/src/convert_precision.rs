@@ -2,12 +2,11 @@
 
 use crate::{
     declared::{ConvertPrecision, ConvertPrecisionStatistics},
-    ir::{Failure, ONNX_CONSTANT, error},
+    ir::{Failure, error, new_constant},
 };
 use divi_cost::pattern::matches;
 use divi_dialect::{
-    NamedAttribute, NewOperation, Operation, Value, attr, dense_elements, element_type, node::inference_value, op,
-    tensor_type,
+    NamedAttribute, NewOperation, Operation, Value, attr, element_type, node::inference_value, op, tensor_type,
 };
 use divi_onnx::{
     DType, Op, Tensor, TensorType, Value as Known,
@@ -221,17 +220,8 @@ impl<'m> Conversion<'_, 'm> {
 
     /// Inserts a constant after the one that it was rounded from.
     fn constant(&mut self, original: Operation<'m>, tensor: &Tensor) -> Value<'m> {
-        let context = original.context();
-        let value = dense_elements(context, tensor);
-        let name = original.attribute(attr::NODE_NAME.name());
-        let name = name.map(|name| NamedAttribute::with_name(attr::NODE_NAME.name(), name));
-        let attributes: Vec<_> = [attr::VALUE.named(context, value)].into_iter().chain(name).collect();
-        let new = NewOperation {
-            results: &[attr::type_of(value)],
-            attributes: &attributes,
-            ..NewOperation::new(ONNX_CONSTANT, original.location())
-        };
-        let result = new.create().insert_after(original).result(0);
+        let new = new_constant(original.location(), tensor, original.get(attr::NODE_NAME));
+        let result = new.insert_after(original).result(0);
         self.constant.insert(result);
         result
     }

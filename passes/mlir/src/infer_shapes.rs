@@ -5,10 +5,10 @@ mod functions;
 use crate::{
     declared::{InferShapes, InferShapesStatistics},
     import::{Options, input_shapes, list_names},
-    ir::{Failure, ONNX_CONSTANT, describe, error, warning},
+    ir::{Failure, describe, error, new_constant, warning},
 };
 use divi_dialect::{
-    Block, NamedAttribute, NewOperation, Operation, Value, attr, blocks_in_order, dense_elements,
+    Block, Operation, Value, attr, blocks_in_order, dense_elements,
     node::{inference_value, with_inference_node},
     op, reshaped_type, tensor_type_of,
 };
@@ -288,20 +288,10 @@ impl<'m> Pass<'m> {
     /// Replaces an operator by constants.
     fn fold(&mut self, operation: Operation<'m>, constants: &[(Value<'m>, &Tensor)]) -> Result<(), Failure> {
         let mut replacements = vec![];
-        let node_name = attr::NODE_NAME.name();
-        let name = operation.attribute(node_name).map(|name| NamedAttribute::with_name(node_name, name));
+        let name = operation.get(attr::NODE_NAME);
         for &(result, tensor) in constants {
             self.set_shape(result, &tensor_type_of_constant(tensor))?;
-            let value = dense_elements(self.context, tensor);
-            let mut attributes = vec![attr::VALUE.named(self.context, value)];
-            attributes.extend(name);
-            let constant = NewOperation {
-                results: &[attr::type_of(value)],
-                attributes: &attributes,
-                ..NewOperation::new(ONNX_CONSTANT, operation.location())
-            }
-            .create()
-            .insert_before(operation);
+            let constant = new_constant(operation.location(), tensor, name).insert_before(operation);
             replacements.push((result, constant.result(0)));
         }
         self.replace(operation, &replacements);

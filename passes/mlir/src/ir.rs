@@ -1,8 +1,9 @@
 //! IR helpers that several passes share.
 
-use divi_dialect::{Operation, Value, attr, ranked_tensor_bytes};
+use divi_dialect::{NewOperation, Operation, Value, attr, dense_elements, ranked_tensor_bytes};
 pub(crate) use divi_dialect::{emit_error as error, emit_warning as warning};
-use divi_onnx::{Op, TensorType};
+use divi_onnx::{Op, Tensor, TensorType};
+use melior::ir::Location;
 
 /// MLIR's `failure()`: the error has been emitted as a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,6 +11,16 @@ pub struct Failure;
 
 /// Name of the operation that holds a constant.
 pub(crate) const ONNX_CONSTANT: &str = Op::Constant.operation_name();
+
+/// Creates a detached constant with the name of an ONNX node, if any.
+pub(crate) fn new_constant<'m>(location: Location<'m>, tensor: &Tensor, node_name: Option<&str>) -> Operation<'m> {
+    let context = location.context();
+    let value = dense_elements(context, tensor);
+    let name = node_name.map(|name| attr::NODE_NAME.named(context, name));
+    let attributes: Vec<_> = [attr::VALUE.named(context, value)].into_iter().chain(name).collect();
+    let results = [attr::type_of(value)];
+    NewOperation { results: &results, attributes: &attributes, ..NewOperation::new(ONNX_CONSTANT, location) }.create()
+}
 
 /// Returns the name of an operation in messages: with its ONNX node if it has one, or the first node of a cluster.
 pub(crate) fn describe(operation: Operation<'_>) -> String {

@@ -1,7 +1,7 @@
 //! Builds operators of the `onnx` dialect.
 
-use crate::ir::ONNX_CONSTANT;
-use divi_dialect::{NamedAttribute, NewOperation, Operation, Value, attr, dense_elements};
+use crate::ir::new_constant;
+use divi_dialect::{NamedAttribute, NewOperation, Operation, Value, attr};
 use divi_onnx::Tensor;
 use melior::ir::Type;
 
@@ -37,8 +37,6 @@ impl<'m> Builder<'m> {
     }
 
     pub(crate) fn constant(&self, tensor: &Tensor, name: Option<&str>) -> Value<'m> {
-        let context = self.before.context();
-        let value = dense_elements(context, tensor);
-        self.result(ONNX_CONSTANT, &[], attr::type_of(value), &[attr::VALUE.named(context, value)], name)
+        new_constant(self.before.location(), tensor, name).insert_before(self.before).result(0)
     }
 }
