@@ -132,16 +132,10 @@ impl FusedEpilogue {
             });
             let values: Vec<_> = values.collect();
             results.push(match (function, &arguments[..]) {
-                (Function::Erf, _) if self.is_rounded => b.rough_erf(values[0]),
-                (Function::Sigmoid, _) if self.is_rounded => b.rough_sigmoid(values[0]),
-                (Function::Gelu { is_approximate: false }, _) if self.is_rounded => {
-                    let erf = b.rough_erf(b.mul(values[0], b.float(std::f64::consts::FRAC_1_SQRT_2, ty)));
-                    b.mul(b.mul(values[0], b.float(0.5, ty)), b.add(erf, b.float(1.0, ty)))
-                }
                 (Function::Div, &[_, Argument::Number(divisor)]) if self.is_rounded && divisor.abs() > 1e-30 => {
                     b.mul(values[0], b.float(divisor.recip(), ty))
                 }
-                _ => function.emit(b, &values),
+                _ => function.emit(b, &values, self.is_rounded),
             });
         }
         results.last().copied().unwrap_or(start)
@@ -149,10 +143,12 @@ impl FusedEpilogue {
 }
 
 impl Function {
-    fn emit(self, b: &Builder, values: &[V]) -> V {
+    /// Emits the function of some values. If the result is rounded to half precision, less exact formulas suffice.
+    fn emit(self, b: &Builder, values: &[V], is_rounded: bool) -> V {
         let x = values[0];
         let ty = b.type_of(x);
         let float = |value| b.float(value, ty);
+        let erf = |x| if is_rounded { b.rough_erf(x) } else { b.erf(x) };
         match self {
             Self::Add => b.add_rounded(x, values[1]),
             Self::Sub => b.sub_rounded(x, values[1]),
@@ -161,9 +157,10 @@ impl Function {
             Self::Max => b.max(x, values[1], false),
             Self::Min => b.min(x, values[1], false),
             Self::Relu => b.relu(x),
+            Self::Sigmoid if is_rounded => b.rough_sigmoid(x),
             Self::Sigmoid => b.sigmoid(x),
             Self::Tanh => b.tanh(x),
-            Self::Erf => b.erf(x),
+            Self::Erf => erf(x),
             Self::Exp => b.exp(x),
             Self::Sqrt => b.sqrt(x),
             Self::Neg => b.neg(x),
@@ -177,8 +174,8 @@ impl Function {
             Self::LeakyRelu { alpha } => b.select(b.less(x, float(0.0)), b.mul(x, float(alpha)), x),
             Self::Clip { low, high } => b.clamp(x, low, high),
             Self::Gelu { is_approximate: false } => {
-                let erf = b.erf(b.mul(x, float(std::f64::consts::FRAC_1_SQRT_2)));
-                b.mul(b.mul(x, float(0.5)), b.add(erf, float(1.0)))
+                let cumulative = b.add(erf(b.mul(x, float(std::f64::consts::FRAC_1_SQRT_2))), float(1.0));
+                b.mul(b.mul(x, float(0.5)), cumulative)
             }
             Self::Gelu { is_approximate: true } => {
                 let cube = b.mul(b.mul(x, x), x);

@@ -30,7 +30,8 @@ pub(crate) fn has_bf16(graph: &Graph) -> bool {
     graph.values.iter().any(|value| value.dtype == DType::BF16)
 }
 
-fn is_half(dtype: DType) -> bool {
+/// Returns true for a type whose elements are computed in `f32`.
+pub(crate) fn is_half(dtype: DType) -> bool {
     matches!(dtype, DType::F16 | DType::BF16)
 }
 

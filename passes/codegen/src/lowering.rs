@@ -15,7 +15,7 @@ use crate::{
     constant_pool::ConstantPool,
     error::Result,
     graph::{Constant, Graph, Id, Value},
-    half_precision,
+    half_precision::{self, is_half},
     kernels::Kernels,
     layout::{Blocked, Halo, Layout},
 };
@@ -148,7 +148,7 @@ impl<'a> Lowering<'a> {
 
     /// Returns the type that the elements of a value have in memory.
     pub(crate) fn type_in_memory(&self, id: Id) -> DType {
-        let is_converted = |dtype: DType| matches!(dtype, DType::F32 | DType::F16 | DType::BF16);
+        let is_converted = |dtype| dtype == DType::F32 || is_half(dtype);
         let own = self.dtype(id);
         match self.storage[id.0] {
             Storage::Alias(of) | Storage::Subview(of, _) if is_converted(own) && is_converted(self.dtype(of)) => {
@@ -160,12 +160,12 @@ impl<'a> Lowering<'a> {
 
     /// Returns the half-precision type that the elements of a value have in memory, if kernels convert them from and to `f32`.
     pub(crate) fn half_precision(&self, id: Id) -> Option<DType> {
-        Some(self.type_in_memory(id)).filter(|dtype| matches!(dtype, DType::F16 | DType::BF16))
+        Some(self.type_in_memory(id)).filter(|&dtype| is_half(dtype))
     }
 
     /// Returns true if kernels compute the elements of a value in `f32`.
     pub(crate) fn is_computed_in_f32(&self, id: Id) -> bool {
-        self.dtype(id) == DType::F32 || !self.is_simt() && matches!(self.dtype(id), DType::F16 | DType::BF16)
+        self.dtype(id) == DType::F32 || !self.is_simt() && is_half(self.dtype(id))
     }
 
     /// Returns the elements of a small constant.

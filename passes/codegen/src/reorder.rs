@@ -1,7 +1,7 @@
 //! Reorders between row-major and blocked layouts, and between halos.
 
 use crate::{
-    emit::{Builder, V},
+    emit::{Builder, Compare, V},
     graph::Id,
     layout::{Blocked, Halo},
     lowering::Lowering,
@@ -67,6 +67,10 @@ impl Lowering<'_> {
         if self.has_finite_lanes(id, layout) {
             return id;
         }
+        let known = self.blocked_copy(id).filter(|&copy| self.layout(copy) == Some(*layout));
+        if let Some(copy) = known.filter(|&copy| self.has_finite_lanes(copy, layout)) {
+            return copy;
+        }
         let id = if self.owns_lanes(id) { id } else { self.copy(id, layout) };
         clear_lanes(self, id, layout);
         self.set_finite_lanes(id);
@@ -79,6 +83,7 @@ impl Lowering<'_> {
         let copy = self.temporary(self.type_in_memory(id), &shape);
         self.set_layout(copy, *layout);
         with_halo(self, id, copy, layout, layout);
+        self.set_blocked_copy(id, copy);
         copy
     }
 
@@ -294,14 +299,67 @@ fn clear_lanes(cx: &mut Lowering<'_>, id: Id, layout: &Blocked) {
 
 /// Copies an NCHW image into one of a single channel block, with zeros in the halo and in lanes beyond the last channel.
 fn interleave(cx: &mut Lowering<'_>, from: Id, to: Id, layout: &Blocked) {
-    let layout = *layout;
+    copy_padded_rows(cx, from, to, layout, 16, |b, [source, target], image, y, to| {
+        let zero = b.float(0.0, b.f32());
+        let first = b.times(image, layout.channels);
+        let row = |lane: i64| {
+            let row = b.add(b.times(b.plus(first, lane), layout.height), y);
+            b.times(row, layout.width)
+        };
+        let rows: Vec<_> = (0..layout.channels).map(row).collect();
+        let pixels = b.lanes() as i64;
+        if layout.width < pixels {
+            b.repeat(layout.width, |x| {
+                for lane in 0..layout.lanes {
+                    let row = rows.get(lane as usize);
+                    let value = row.map_or(zero, |&row| b.load(source, DType::F32, b.add(row, x)));
+                    b.store(value, target, DType::F32, b.plus(b.add(to, b.times(x, layout.lanes)), lane));
+                }
+            });
+            return;
+        }
+        b.repeat((layout.width + pixels - 1) / pixels, |number| {
+            // The last pixels overlap the ones before if the width is not a multiple.
+            let x = b.min(b.times(number, pixels), b.index(layout.width - pixels), false);
+            let channel = |row: &V| b.load_vector(source, b.add(*row, x), b.vector());
+            let mut channels: Vec<_> = rows.iter().map(channel).collect();
+            channels.resize(layout.lanes as usize, b.float(0.0, b.vector()));
+            let to = b.add(to, b.times(x, layout.lanes));
+            for (i, vector) in (0..).zip(b.interleave_all(channels)) {
+                b.store_vector(vector, target, b.plus(to, i * pixels));
+            }
+        });
+    });
+}
+
+/// Copies an NCHW image into one with a halo of zeros around each plane.
+fn pad_planes(cx: &mut Lowering<'_>, from: Id, to: Id, layout: &Blocked) {
+    copy_padded_rows(cx, from, to, layout, 64, |b, [source, target], plane, y, to| {
+        let from = b.times(b.add(b.times(plane, layout.height), y), layout.width);
+        b.repeat(layout.width, |x| {
+            let value = b.load(source, DType::F32, b.add(from, x));
+            b.store(value, target, DType::F32, b.add(to, x));
+        });
+    });
+}
+
+/// Copies an image row by row into one with a halo, which is filled with zeros. `copy` gets source and target, a channel block of all
+/// images, a row and its offset in the target.
+fn copy_padded_rows(
+    cx: &mut Lowering<'_>,
+    from: Id,
+    to: Id,
+    layout: &Blocked,
+    grain: i64,
+    copy: impl Fn(&Builder, [V; 2], V, V, V),
+) {
     let Halo { top, left, bottom, right, .. } = layout.halo;
     let rows = layout.height + top + bottom;
-    cx.call(layout.batch * rows, 16, &[from], &[to], |b, kernel| {
+    cx.call(layout.batch * layout.blocks() * rows, grain, &[from], &[to], |b, kernel| {
         let zero = b.float(0.0, b.f32());
         let [source, target] = [kernel.buffers[0], kernel.buffers[1]];
         b.for_each(kernel.begin, kernel.end, 1, |number| {
-            let (image, row) = b.div_rem(number, rows);
+            let (plane, row) = b.div_rem(number, rows);
             let start = b.times(number, layout.row());
             let y = b.plus(row, -top);
             let fill = |from: i64, pixels: i64| {
@@ -310,87 +368,17 @@ fn interleave(cx: &mut Lowering<'_>, from: Id, to: Id, layout: &Blocked) {
                 });
             };
             // The unsigned comparison covers rows above the image (negative) and below it.
-            let is_inside = b.compare(crate::emit::Compare::Less, y, b.index(layout.height), true);
+            let is_inside = b.compare(Compare::Less, y, b.index(layout.height), true);
             b.if_else(
                 is_inside,
                 || {
                     fill(0, left);
-                    let first = b.times(image, layout.channels);
-                    let row = |lane: i64| {
-                        let row = b.add(b.times(b.plus(first, lane), layout.height), y);
-                        b.times(row, layout.width)
-                    };
-                    let rows: Vec<_> = (0..layout.channels).map(row).collect();
-                    let inside = b.plus(start, left * layout.lanes);
-                    let pixels = b.lanes() as i64;
-                    if layout.width < pixels {
-                        b.repeat(layout.width, |x| {
-                            for lane in 0..layout.lanes {
-                                let row = rows.get(lane as usize);
-                                let value = row.map_or(zero, |&row| b.load(source, DType::F32, b.add(row, x)));
-                                b.store(
-                                    value,
-                                    target,
-                                    DType::F32,
-                                    b.plus(b.add(inside, b.times(x, layout.lanes)), lane),
-                                );
-                            }
-                        });
-                    } else {
-                        b.repeat((layout.width + pixels - 1) / pixels, |number| {
-                            // The last pixels overlap the ones before if the width is not a multiple.
-                            let x = b.min(b.times(number, pixels), b.index(layout.width - pixels), false);
-                            let channel = |row: &V| b.load_vector(source, b.add(*row, x), b.vector());
-                            let mut channels: Vec<_> = rows.iter().map(channel).collect();
-                            channels.resize(layout.lanes as usize, b.float(0.0, b.vector()));
-                            let to = b.add(inside, b.times(x, layout.lanes));
-                            for (i, vector) in (0..).zip(b.interleave_all(channels)) {
-                                b.store_vector(vector, target, b.plus(to, i * pixels));
-                            }
-                        });
-                    }
+                    copy(b, [source, target], plane, y, b.plus(start, left * layout.lanes));
                     fill(left + layout.width, right);
                     vec![]
                 },
                 || {
                     fill(0, layout.row() / layout.lanes);
-                    vec![]
-                },
-            );
-        });
-    });
-}
-
-/// Copies an NCHW image into one with a halo of zeros around each plane.
-fn pad_planes(cx: &mut Lowering<'_>, from: Id, to: Id, layout: &Blocked) {
-    let layout = *layout;
-    let Halo { top, left, bottom, right, .. } = layout.halo;
-    let rows = layout.height + top + bottom;
-    cx.call(layout.batch * layout.channels * rows, 64, &[from], &[to], |b, kernel| {
-        let zero = b.float(0.0, b.f32());
-        b.for_each(kernel.begin, kernel.end, 1, |number| {
-            let (plane, row) = b.div_rem(number, rows);
-            let to = b.times(number, layout.row());
-            let y = b.plus(row, -top);
-            let fill = |from: i64, count: i64| {
-                b.repeat(count, |x| b.store(zero, kernel.buffers[1], DType::F32, b.plus(b.add(to, x), from)));
-            };
-            // The unsigned comparison covers rows above the image (negative) and below it.
-            let is_inside = b.compare(crate::emit::Compare::Less, y, b.index(layout.height), true);
-            b.if_else(
-                is_inside,
-                || {
-                    fill(0, left);
-                    let from = b.times(b.add(b.times(plane, layout.height), y), layout.width);
-                    b.repeat(layout.width, |x| {
-                        let value = b.load(kernel.buffers[0], DType::F32, b.add(from, x));
-                        b.store(value, kernel.buffers[1], DType::F32, b.plus(b.add(to, x), left));
-                    });
-                    fill(left + layout.width, right);
-                    vec![]
-                },
-                || {
-                    fill(0, layout.row());
                     vec![]
                 },
             );

@@ -4,6 +4,7 @@ use super::elementwise::collapse;
 use crate::{
     emit::{Builder, V},
     graph::{Id, strides},
+    half_precision::is_half,
     lowering::Lowering,
 };
 use divi_onnx::DType;
@@ -25,10 +26,7 @@ pub(super) fn view(cx: &mut Lowering<'_>, id: Id, shape: &[i64]) -> Id {
 
 /// Returns the type in which sums of elements are accumulated.
 pub(super) fn accumulator(dtype: DType) -> DType {
-    match dtype {
-        DType::F16 | DType::BF16 => DType::F32,
-        other => other,
-    }
+    if is_half(dtype) { DType::F32 } else { dtype }
 }
 
 /// Converts a loaded element to a floating-point type.

@@ -10,6 +10,7 @@ mod top_k;
 
 use super::{
     Lower,
+    blocks::accumulator,
     elementwise::{check_numbers, convert, is_unsigned},
 };
 use crate::{
@@ -24,21 +25,21 @@ use fold::Fold;
 pub(super) fn find(op: Op) -> Option<Lower> {
     Some(match op {
         Op::ReduceSum => {
-            |cx, node| reduce(cx, node, accumulated, 0.0, |b, _, sum, x| b.accumulate(sum, x), |_, _, x| x)
+            |cx, node| reduce(cx, node, accumulator, 0.0, |b, _, sum, x| b.accumulate(sum, x), |_, _, x| x)
         }
         Op::ReduceMean => mean,
-        Op::ReduceProd => |cx, node| reduce(cx, node, accumulated, 1.0, |b, _, all, x| b.mul(all, x), |_, _, x| x),
+        Op::ReduceProd => |cx, node| reduce(cx, node, accumulator, 1.0, |b, _, all, x| b.mul(all, x), |_, _, x| x),
         Op::ReduceMax | Op::ReduceMaxV18 => |cx, node| extremum(cx, node, true),
         Op::ReduceMin | Op::ReduceMinV18 => |cx, node| extremum(cx, node, false),
         Op::ReduceL1 => |cx, node| {
             let step = |b: &Builder, dtype, sum, x| b.accumulate(sum, if is_unsigned(dtype) { x } else { b.abs(x) });
-            reduce(cx, node, accumulated, 0.0, step, |_, _, x| x)
+            reduce(cx, node, accumulator, 0.0, step, |_, _, x| x)
         },
         Op::ReduceL2 => {
             |cx, node| reduce(cx, node, real, 0.0, |b, _, sum, x| b.accumulate(sum, b.mul(x, x)), |b, _, x| b.sqrt(x))
         }
         Op::ReduceSumSquare => {
-            |cx, node| reduce(cx, node, accumulated, 0.0, |b, _, sum, x| b.accumulate(sum, b.mul(x, x)), |_, _, x| x)
+            |cx, node| reduce(cx, node, accumulator, 0.0, |b, _, sum, x| b.accumulate(sum, b.mul(x, x)), |_, _, x| x)
         }
         Op::ReduceLogSum => {
             |cx, node| reduce(cx, node, real, 0.0, |b, _, sum, x| b.accumulate(sum, x), |b, _, x| b.math(Math::Log, x))
@@ -56,14 +57,9 @@ pub(super) fn find(op: Op) -> Option<Lower> {
     })
 }
 
-/// Returns the type of the accumulator of a reduction.
-fn accumulated(dtype: DType) -> DType {
-    if matches!(dtype, DType::F16 | DType::BF16) { DType::F32 } else { dtype }
-}
-
-/// As [`accumulated`], for functions with real results; `double` for integers.
+/// As [`accumulator`], for functions with real results; `double` for integers.
 fn real(dtype: DType) -> DType {
-    if dtype.is_float() { accumulated(dtype) } else { DType::F64 }
+    if dtype.is_float() { accumulator(dtype) } else { DType::F64 }
 }
 
 /// Returns the axes that a node reduces.
@@ -110,7 +106,7 @@ fn mean(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     reduce(
         cx,
         node,
-        accumulated,
+        accumulator,
         0.0,
         |b, _, sum, x| b.accumulate(sum, x),
         |b, dtype, sum| {
@@ -151,7 +147,7 @@ fn reduce_extremum(cx: &mut Lowering<'_>, input: Id, axes: &[usize], output: Id,
         cx,
         None,
         output,
-        &[accumulated(dtype)],
+        &[accumulator(dtype)],
         |b| vec![neutral_extremum(b, dtype, is_max)],
         |b, state, item| {
             vec![if is_max { b.max(state[0], item.value, unsigned) } else { b.min(state[0], item.value, unsigned) }]
@@ -168,11 +164,11 @@ fn log_sum_exp(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let wide = real(dtype);
     let axes = folded_axes(cx, node)?;
     let shape = cx.shape(output).to_vec();
-    let largest = cx.temporary(accumulated(dtype), &shape);
+    let largest = cx.temporary(accumulator(dtype), &shape);
     reduce_extremum(cx, input, &axes, largest, true);
     // An infinite maximum is not subtracted.
     let shift = move |b: &Builder, largest: V| {
-        let largest = convert(b, largest, accumulated(dtype), wide);
+        let largest = convert(b, largest, accumulator(dtype), wide);
         let infinity = b.float(f64::INFINITY, b.type_of(largest));
         b.select(b.less(b.abs(largest), infinity), largest, b.zero(b.type_of(largest)))
     };

@@ -5,6 +5,7 @@ use crate::{
     emit::{Builder, Compare, Type, V},
     error::{Result, unsupported},
     graph::Node,
+    half_precision::is_half,
     lowering::Lowering,
     ops::movement::copy,
 };
@@ -54,8 +55,8 @@ fn cast(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
 /// Lowers BitCast to an alias: the element types have the same width. An alias between types of half precision would be converted.
 fn bit_cast(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let (input, output) = (node.input(0)?, node.output()?);
-    let is_half = |id| matches!(cx.dtype(id), DType::F16 | DType::BF16);
-    if is_half(input) && is_half(output) && cx.dtype(input) != cx.dtype(output) {
+    let (from, to) = (cx.dtype(input), cx.dtype(output));
+    if is_half(from) && is_half(to) && from != to {
         copy(cx, input, output);
     } else {
         cx.alias(output, input);

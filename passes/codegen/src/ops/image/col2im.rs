@@ -5,7 +5,10 @@ use crate::{
     error::{Result, unsupported},
     graph::{Node, strides},
     lowering::Lowering,
-    ops::elementwise::{check_numbers, convert, map},
+    ops::{
+        blocks::accumulator,
+        elementwise::{check_numbers, convert, map},
+    },
 };
 use divi_onnx::DType;
 
@@ -34,10 +37,9 @@ pub(super) fn col2im(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
         return unsupported("the number of columns does not match the shape of the image");
     }
     let dtype = cx.dtype(input);
-    let has_32_bit_indices = matches!(dtype, DType::F16 | DType::BF16);
-    let wide = if has_32_bit_indices { DType::F32 } else { dtype };
+    let wide = accumulator(dtype);
     let shape = cx.shape(output).to_vec();
-    let sums = if has_32_bit_indices { cx.temporary(wide, &shape) } else { output };
+    let sums = if wide == dtype { output } else { cx.temporary(wide, &shape) };
     cx.call(planes, 1, &[input], &[sums], |b, kernel| {
         b.for_each(kernel.begin, kernel.end, 1, |plane| {
             let (from, to) = (b.times(plane, block_count * column_count), b.times(plane, pixels));
@@ -66,7 +68,7 @@ pub(super) fn col2im(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
             });
         });
     });
-    if has_32_bit_indices {
+    if sums != output {
         map(cx, &[sums], output, |b, values| convert(b, values[0], wide, dtype));
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! ArgMax, ArgMin and Hardmax.
 
-use super::{accumulated, fold::Fold, neutral_extremum};
+use super::{super::blocks::accumulator, fold::Fold, neutral_extremum};
 use crate::{
     emit::{Builder, Compare, V},
     error::Result,
@@ -46,7 +46,7 @@ fn index_of_extremum(cx: &mut Lowering<'_>, input: Id, axis: usize, output: Id, 
         cx,
         None,
         output,
-        &[accumulated(dtype), DType::I64],
+        &[accumulator(dtype), DType::I64],
         |b| vec![neutral_extremum(b, dtype, is_max), b.index(0)],
         |b, state, item| {
             let is_better = is_better(b, dtype, is_max, wins_ties, item.value, state[0]);

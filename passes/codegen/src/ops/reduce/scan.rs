@@ -1,6 +1,6 @@
 //! Cumulative sums and products.
 
-use super::{accumulated, check_numbers, convert};
+use super::{super::blocks::accumulator, check_numbers, convert};
 use crate::{
     emit::{Builder, V},
     error::{Result, unsupported},
@@ -24,7 +24,7 @@ pub(super) fn scan(
     let axis = cx.known_ints(node.input(1)?, "the axis")?;
     let &[axis] = axis.as_slice() else { return unsupported("operand 1 must be one axis") };
     let (shape, dtype) = (cx.shape(input).to_vec(), cx.dtype(input));
-    let wide = accumulated(dtype);
+    let wide = accumulator(dtype);
     let (outer, size, inner) = sizes_around(&shape, normalize_axis(axis, shape.len())?);
     let extent = outer * inner;
     cx.call(extent, grain(dtype, extent, 16 * 1024 / size.max(1)), &[input], &[output], |b, kernel| {

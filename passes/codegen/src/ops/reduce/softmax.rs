@@ -1,6 +1,6 @@
 //! Softmax and LogSoftmax.
 
-use super::{accumulated, check_numbers};
+use super::{super::blocks::accumulator, check_numbers};
 use crate::{
     emit::{Builder, Math, V},
     error::Result,
@@ -44,7 +44,7 @@ fn share(b: &Builder, x: V, largest: V, whole: V, is_log: bool) -> V {
 /// full precision.
 fn along_rows(cx: &mut Lowering<'_>, input: Id, output: Id, (rows, size, _): (i64, i64, i64), is_log: bool) {
     let dtype = cx.dtype(input);
-    let keeps = !is_log && dtype == accumulated(dtype);
+    let keeps = !is_log && dtype == accumulator(dtype);
     cx.call(rows, GRAIN / size.max(1), &[input], &[output], |b, kernel| {
         let ty = b.computed(dtype);
         let [source, target] = [kernel.buffers[0], kernel.buffers[1]];
@@ -80,7 +80,7 @@ fn along_rows(cx: &mut Lowering<'_>, input: Id, output: Id, (rows, size, _): (i6
 /// Adds the call for columns. Several adjacent columns are computed together, with maxima and sums on the stack.
 fn along_columns(cx: &mut Lowering<'_>, input: Id, output: Id, (outer, size, inner): (i64, i64, i64), is_log: bool) {
     let dtype = cx.dtype(input);
-    let wide = accumulated(dtype);
+    let wide = accumulator(dtype);
     let at_once = cx.elements_per_iteration(BLOCK);
     let blocks = (inner + at_once - 1) / at_once;
     cx.call(outer * blocks, GRAIN / (size * inner.min(at_once)).max(1), &[input], &[output], |b, kernel| {
