@@ -38,6 +38,13 @@ pub(crate) struct Arguments {
     /// Outputs of other types must be equal.
     #[arg(long, value_name = "X", default_value = "1e-4", value_parser = tolerance)]
     pub(crate) tolerance: f64,
+    /// Print the errors of the outputs relative to another bundle or to arrays in files
+    ///
+    /// The other bundle runs on the same inputs. Files are a folder of NAME.npy or an archive with the names of the outputs. Errors are relative
+    /// to the largest number of the reference. top-1 is the share of rows (along the last axis) with the same largest element, top-5 that of the
+    /// five largest elements.
+    #[arg(long, value_name = "BUNDLE|FOLDER|FILE.npz")]
+    pub(crate) compare: Option<PathBuf>,
     /// Number of measured runs
     #[arg(long, value_name = "N", default_value = "1", value_parser = divi_cli::positive::<usize>)]
     pub(crate) repeat: usize,

@@ -1,9 +1,12 @@
 //! Comparison of outputs with expected ones.
 
-use crate::{arguments::Arguments, files, inputs};
-use divi_runtime::{DType, Runtime, TensorData, TensorRef};
-use half::{bf16, f16};
-use std::{collections::HashSet, fmt::Write, path::PathBuf};
+use crate::{arguments::Arguments, files, inputs, numbers::numbers};
+use divi_runtime::{DType, Runtime, TensorData, TensorRef, bundle::Tensor};
+use std::{
+    collections::HashSet,
+    fmt::Write,
+    path::{Path, PathBuf},
+};
 
 /// Expected values of one output.
 pub(crate) struct Expected {
@@ -14,9 +17,7 @@ pub(crate) struct Expected {
 /// Reads the expected outputs, one file for each output of the model, in their order.
 pub(crate) fn read(runtime: &Runtime, arguments: &Arguments) -> Result<Vec<Expected>, String> {
     let Some(folder) = &arguments.expected else { return Ok(vec![]) };
-    let mut taken = HashSet::new();
-    let read = |(name, described)| {
-        let path = folder.join(files::file_name(name, &mut taken));
+    let read = |(name, path, described): (&str, PathBuf, &Tensor)| {
         let tensor = inputs::read(&path, described)?;
         if described.dtype != tensor.dtype().name() || described.shape != tensor.shape() {
             let (path, found) = (path.display(), tensor.view());
@@ -24,7 +25,16 @@ pub(crate) fn read(runtime: &Runtime, arguments: &Arguments) -> Result<Vec<Expec
         }
         Ok(Expected { path, tensor })
     };
-    runtime.outputs().map(read).collect()
+    files_of(runtime, folder).map(read).collect()
+}
+
+/// Returns name, file and type of each output whose values are in a folder.
+pub(crate) fn files_of<'a>(
+    runtime: &'a Runtime,
+    folder: &'a Path,
+) -> impl Iterator<Item = (&'a str, PathBuf, &'a Tensor)> {
+    let mut taken = HashSet::new();
+    runtime.outputs().map(move |(name, tensor)| (name, folder.join(files::file_name(name, &mut taken)), tensor))
 }
 
 /// Compares outputs with the expected ones. Returns a line for each output, or an error for the first one beyond the
@@ -36,7 +46,7 @@ pub(crate) fn compare(
 ) -> Result<String, String> {
     let mut text = String::new();
     for ((name, output), Expected { path, tensor }) in outputs.iter().zip(expected) {
-        let largest = match (numbers(output.view()), numbers(tensor.view())) {
+        let largest = match (floats(output.view()), floats(tensor.view())) {
             (Some(found), Some(wanted)) => compare_numbers(&found, &wanted, tolerance),
             _ if output.bytes() == tensor.bytes() => Ok(0.0),
             _ => Err("the bytes differ".to_owned()),
@@ -73,16 +83,9 @@ fn compare_numbers(found: &[f64], expected: &[f64], tolerance: f64) -> Result<f6
 }
 
 /// Returns floating-point numbers; `None` for other types, which are compared by their bytes.
-fn numbers(tensor: TensorRef<'_>) -> Option<Vec<f64>> {
-    let bytes = tensor.bytes;
-    let numbers = match tensor.dtype {
-        DType::F64 => bytes.as_chunks().0.iter().map(|&it| f64::from_le_bytes(it)).collect(),
-        DType::F32 => bytes.as_chunks().0.iter().map(|&it| f32::from_le_bytes(it).into()).collect(),
-        DType::F16 => bytes.as_chunks().0.iter().map(|&it| f16::from_le_bytes(it).into()).collect(),
-        DType::BF16 => bytes.as_chunks().0.iter().map(|&it| bf16::from_le_bytes(it).into()).collect(),
-        _ => return None,
-    };
-    Some(numbers)
+fn floats(tensor: TensorRef<'_>) -> Option<Vec<f64>> {
+    let is_float = matches!(tensor.dtype, DType::F64 | DType::F32 | DType::F16 | DType::BF16);
+    is_float.then(|| numbers(tensor)).flatten()
 }
 
 #[cfg(test)]

@@ -43,6 +43,7 @@ pub(crate) fn check_outputs(arguments: &Arguments, bundle: Option<&Bundle>) -> R
     arguments.inputs.iter().for_each(|(_, path)| inputs.add("an input", path));
     arguments.archives.iter().for_each(|path| inputs.add("an input", path));
     arguments.expected.iter().for_each(|path| inputs.add("the folder of expected outputs", path));
+    arguments.compare.iter().for_each(|path| inputs.add("the reference of --compare", path));
     for path in bundle.iter().flat_map(|bundle| bundle.weight_files()) {
         inputs.add("a file with weights of the bundle", &arguments.bundle.join(path));
     }

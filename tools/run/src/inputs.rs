@@ -72,10 +72,10 @@ fn reinterpret(tensor: TensorData, described: &Tensor) -> TensorData {
 }
 
 /// Maximum size of a NumPy header: usually about a hundred bytes, but it may be padded.
-const MOST_HEADER_BYTES: u64 = 1 << 17;
+pub(crate) const MOST_HEADER_BYTES: u64 = 1 << 17;
 
 /// Returns the maximum size of a file with an array of this shape, for any element type.
-fn file_bytes(tensor: &Tensor) -> u64 {
+pub(crate) fn file_bytes(tensor: &Tensor) -> u64 {
     let elements = tensor.shape.iter().fold(1, |count: u64, &size| count.saturating_mul(size));
     elements.saturating_mul(16).saturating_add(MOST_HEADER_BYTES)
 }

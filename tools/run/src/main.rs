@@ -1,11 +1,13 @@
 //! `divi-run`: loads a bundle, runs it, and reports its times.
 
 mod arguments;
+mod compare;
 mod describe;
 mod expected;
 mod files;
 mod inputs;
 mod measure;
+mod numbers;
 mod report;
 mod signals;
 
@@ -65,6 +67,7 @@ fn run(arguments: &Arguments) -> Result<ExitCode, String> {
     signals.close_on_signal(&runtime);
     let inputs = inputs::gather(&runtime, arguments)?;
     let expected = expected::read(&runtime, arguments)?;
+    let reference = compare::reference(&runtime, &inputs, arguments)?;
     if arguments.is_info && !arguments.is_json {
         files::print(&describe::bundle(runtime.bundle(), arguments.in_flight))?;
     }
@@ -77,8 +80,9 @@ fn run(arguments: &Arguments) -> Result<ExitCode, String> {
     };
     files::write_outputs(arguments, &measured.outputs)?;
     files::write_measurements(arguments, &runtime, &measured)?;
+    let differences = compare::compare(&reference, &measured.outputs)?;
     if !arguments.is_quiet || arguments.is_json {
-        files::print(&report::report(&runtime, &measured, arguments, load_time))?;
+        files::print(&report::report(&runtime, &measured, &differences, arguments, load_time))?;
     }
     let compared = expected::compare(&expected, &measured.outputs, arguments.tolerance)?;
     if !arguments.is_quiet && !arguments.is_json {

@@ -2,6 +2,7 @@
 
 use crate::{
     arguments::Arguments,
+    compare::{self, Difference},
     describe::{mode, size, time},
     measure::Measured,
 };
@@ -9,9 +10,19 @@ use divi_runtime::{ColdStart, Runtime, bundle::Mode, median};
 use serde_json::{Value, json};
 use std::{fs, time::Duration};
 
-pub(crate) fn report(runtime: &Runtime, measured: &Measured, arguments: &Arguments, load_time: Duration) -> String {
+pub(crate) fn report(
+    runtime: &Runtime,
+    measured: &Measured,
+    differences: &[Difference],
+    arguments: &Arguments,
+    load_time: Duration,
+) -> String {
     if arguments.is_json {
-        return format!("{}\n", as_json(runtime, measured, load_time));
+        let mut json = as_json(runtime, measured, load_time);
+        if arguments.compare.is_some() {
+            json["compared"] = compare::as_json(differences);
+        }
+        return format!("{json}\n");
     }
     let objective = &runtime.bundle().objective;
     let statistics = Statistics::of(&measured.latencies);
@@ -48,7 +59,7 @@ pub(crate) fn report(runtime: &Runtime, measured: &Measured, arguments: &Argumen
         let peak = peak_memory().map_or_else(|| "unknown".to_owned(), size);
         text += &format!("memory    peak {peak}; loaded in {}\n", time(load_time.as_secs_f64() * 1e6));
     }
-    text
+    text + &compare::table(differences)
 }
 
 fn as_json(runtime: &Runtime, measured: &Measured, load_time: Duration) -> Value {
