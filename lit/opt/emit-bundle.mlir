@@ -24,7 +24,7 @@
 // RUN: not ls %t.none
 // FOLDER: divi-opt: error: --emit=bundle writes a folder; name it with -o
 // CPU: error: unsupported processor 'z80'; expected native, x86-64-v3, x86-64-v4 or sapphirerapids
-// FOR-BUNDLE: divi-opt: error: --cpu requires --emit=bundle
+// FOR-BUNDLE: divi-opt: error: --cpu requires --emit=bundle or --precision=auto
 // GPU: error: unsupported GPU architecture 'sm_70'; expected sm_80 to sm_121
 // NOT-OURS: error: cannot write '{{.*}}': '{{.*}}' is in it, which divi did not write: move it, or choose another folder
 

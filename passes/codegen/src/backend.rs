@@ -9,9 +9,10 @@ use crate::{
     host::HostModule,
     layout::StageLayouts,
     slow_operators::SlowNode,
+    target::Target,
 };
 use divi_cost::device::Kind;
-use divi_onnx::Op;
+use divi_onnx::{DType, Op};
 use divi_runtime::bundle::{Call, Device};
 use std::fmt;
 
@@ -31,6 +32,12 @@ pub trait TargetBackend: Send + Sync {
 
     /// Checks that code can be generated for a node. Its operands and results are indices of `values`.
     fn supports(&self, node: &Node, values: &[Value]) -> Result<(), Reason>;
+
+    /// Returns the element type in which convolutions and matrix products are fastest, if code of the host is for `cpu`.
+    fn fastest_precision(&self, cpu: &Target) -> DType {
+        let _ = cpu;
+        DType::F32
+    }
 
     /// Returns the layouts that stages of this back end accept at their boundaries.
     fn boundary_layouts(&self) -> BoundaryLayouts {

@@ -25,6 +25,7 @@ use crate::{
     layout::{Blocked, Halo, Layout},
     lowering::{Hooks, Lowering},
     ops, stage,
+    target::Target,
 };
 use divi_cost::device::{self, Kind};
 use divi_onnx::{DType, Op, operators::CpuKernel};
@@ -48,6 +49,11 @@ impl TargetBackend for CpuBackend {
 
     fn supports(&self, node: &Node, values: &[Value]) -> std::result::Result<(), Reason> {
         Ok(stage::check(node, values, &CpuHooks, None)?)
+    }
+
+    /// Without tile registers, elements are converted to `f32`, which takes about as long as `f32`.
+    fn fastest_precision(&self, cpu: &Target) -> DType {
+        if cpu.has_tiles { DType::BF16 } else { DType::F32 }
     }
 
     fn boundary_layouts(&self) -> BoundaryLayouts {

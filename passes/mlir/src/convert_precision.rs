@@ -4,7 +4,8 @@ use crate::{
     declared::{ConvertPrecision, ConvertPrecisionStatistics},
     ir::{Failure, error, new_constant},
 };
-use divi_cost::pattern::matches;
+use divi_codegen::{Target, backends};
+use divi_cost::{pattern::matches, system::System};
 use divi_dialect::{
     NamedAttribute, NewOperation, Operation, Value, attr, element_type, node::inference_value, op, tensor_type,
 };
@@ -23,9 +24,15 @@ const F16_MAX: f64 = 65504.0;
 
 impl ConvertPrecision {
     pub(crate) fn run(&self, module: Operation<'_>) -> Result<ConvertPrecisionStatistics, Failure> {
-        let Some(precision) = parse(&self.precision) else {
-            error(module, &format!("precision is '{}': expected f32, bf16 or f16", self.precision));
-            return Err(Failure);
+        let precision = match self.precision.as_str() {
+            "auto" => self.fastest(module).map_err(|message| {
+                error(module, &message);
+                Failure
+            })?,
+            name => parse(name).ok_or_else(|| {
+                error(module, &format!("precision is '{name}': expected f32, bf16, f16 or auto"));
+                Failure
+            })?,
         };
         let exclusions = self.exclusions.iter().map(|pattern| Exclusion { pattern, is_used: false }).collect();
         let mut conversion = Conversion {
@@ -44,6 +51,23 @@ impl ConvertPrecision {
             return Err(Failure);
         }
         Ok(conversion.statistics)
+    }
+
+    /// Returns the type that is fastest on all devices of the system; `f32` if they differ.
+    fn fastest(&self, module: Operation<'_>) -> Result<DType, String> {
+        let cpu = Target::named(&self.cpu).map_err(|error| error.to_string())?;
+        let is_declared = |operation: &Operation<'_>| self.system.is_empty() && operation.name() == op::DEVICE;
+        let declared = module.children().into_iter().filter(is_declared);
+        let mut kinds: Vec<String> = declared.filter_map(|device| Some(device.get(attr::KIND)?.to_owned())).collect();
+        if kinds.is_empty() {
+            let name = if self.system.is_empty() { "host" } else { &self.system };
+            let system = System::load(name).map_err(|error| error.to_string())?;
+            kinds.extend(system.devices.iter().map(|device| device.kind.name().to_owned()));
+        }
+        let fastest = |kind: &String| backends::find(kind).map_or(DType::F32, |it| it.fastest_precision(&cpu));
+        let mut types = kinds.iter().map(fastest);
+        let first = types.next().filter(|first| types.all(|other| other == *first));
+        Ok(first.unwrap_or(DType::F32))
     }
 }
 

@@ -161,11 +161,17 @@ def ConvertPrecision : DiviPass<"divi-convert-precision"> {
 
     An operator with constants beyond the range of f16 stays in f32 instead of getting infinite constants. `divi.precision` on
     an operator overrides the option. The pass runs before divi-fuse: members of clusters are not converted.
+
+    `auto` is the type that is fastest on all devices of the system: bf16 if they are CPUs with tile registers (AMX), otherwise f32.
   }];
   let options = [
-    Option<"precision", "precision", "std::string", /*default=*/"\"f32\"", "Type of convolutions and matrix products: f32, bf16 or f16">,
+    Option<"precision", "precision", "std::string", /*default=*/"\"f32\"", "Type of convolutions and matrix products: f32, bf16, f16 or auto">,
     ListOption<"exclusions", "exclude", "std::string",
                "Operators that stay in f32: a pattern of their names, with * for any characters">,
+    Option<"system", "system", "std::string", /*default=*/"\"\"",
+           "The machine of auto: a preset's name or the path of a system description (default: the declared devices, or host)">,
+    Option<"cpu", "cpu", "std::string", /*default=*/"\"native\"",
+           "The processor of auto: native, x86-64-v3, x86-64-v4 or sapphirerapids">,
   ];
   let statistics = [
     Statistic<"numConverted", "num-converted", "Number of operators that were converted">,
@@ -194,6 +200,7 @@ def AnnotateCost : DiviPass<"divi-annotate-cost"> {
     Statistic<"numTasks", "num-tasks", "Number of tasks">,
     Statistic<"numMeasured", "num-measured", "Number of times of a task on a device that were measured">,
     Statistic<"numInterpolated", "num-interpolated", "Number of those between measured batches">,
+    Statistic<"numCalibrated", "num-calibrated", "Number of those from a model that was fitted to the machine">,
     Statistic<"numEstimated", "num-estimated", "Number of those estimated by a model">,
   ];
   let dependentDialects = ["::divi::DiviDialect"];

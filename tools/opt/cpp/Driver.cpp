@@ -184,6 +184,8 @@ static void extendPipeline(MlirOptMainConfig &config, StringRef input, StringRef
     if (converts) {
       ConvertPrecisionOptions options;
       options.precision = precision;
+      options.system = systemSpec;
+      options.cpu = cpu;
       options.exclusions.assign(precisionExclusions.begin(), precisionExclusions.end());
       manager.addPass(createConvertPrecision(options));
     }

@@ -25,7 +25,8 @@ cl::list<std::string> inputValues("input-value", cl::cat(category),
 cl::opt<int64_t> batch("batch", cl::init(0), cl::cat(category),
                        cl::desc("Batch size; a multiple of the model's if that is static"), cl::value_desc("N"));
 cl::opt<std::string> precision("precision", cl::init("f32"), cl::cat(category),
-                               cl::desc("Element type of convolutions and matrix products: f32 (default), bf16 or f16"),
+                               cl::desc("Element type of convolutions and matrix products: f32 (default), bf16, f16, or the "
+                                        "fastest (auto)"),
                                cl::value_desc("TYPE"));
 cl::list<std::string> precisionExclusions("precision-exclude", cl::cat(category),
                                           cl::desc("Nodes that --precision leaves in f32; * stands for any characters"),
@@ -211,12 +212,12 @@ std::string contradiction() {
     return "--cost-table does not plan; remove --cost-table or the planning options";
   if (!weights.empty() && emitted != Emit::Onnx && emitted != Emit::Bundle)
     return "--weights requires --emit=onnx or --emit=bundle";
-  if (!llvm::is_contained({"f32", "bf16", "f16"}, StringRef(precision)))
-    return "--precision is '" + precision + "'; expected f32, bf16 or f16";
+  if (!llvm::is_contained({"f32", "bf16", "f16", "auto"}, StringRef(precision)))
+    return "--precision is '" + precision + "'; expected f32, bf16, f16 or auto";
   if (!precisionExclusions.empty() && precision == "f32")
-    return "--precision-exclude requires --precision=bf16 or --precision=f16";
-  if (cpu.getNumOccurrences() && emitted != Emit::Bundle)
-    return "--cpu requires --emit=bundle";
+    return "--precision-exclude requires --precision=bf16, f16 or auto";
+  if (cpu.getNumOccurrences() && emitted != Emit::Bundle && precision != "auto")
+    return "--cpu requires --emit=bundle or --precision=auto";
   uint64_t weightSeed;
   if (!weights.empty() &&
       (!StringRef(weights).starts_with("random:") || StringRef(weights).drop_front(7).getAsInteger(10, weightSeed)))
