@@ -26,6 +26,9 @@ for folder, names in ((BUILD, ("divi-opt", "divi-plan", "divi-run", "libdivi.so"
 
 config.environment["PATH"] = os.pathsep.join([str(BUILD), str(LLVM), os.environ["PATH"]])
 
+# Tests do not depend on the calibration of this machine.
+config.environment["XDG_CACHE_HOME"] = str(ROOT / "target" / "lit" / "cache")
+
 config.substitutions += [
     ("%libdivi", str(BUILD / "libdivi.so")),
     ("%python", sys.executable),

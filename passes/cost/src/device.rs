@@ -10,7 +10,7 @@ mod form;
 mod rates;
 
 use crate::{Class, Model, model};
-pub use cpu::CPU;
+pub use cpu::{CPU, calibrated_model};
 pub use cuda::{CUDA, driver_version};
 pub use detect::{Detected, DetectedDevice, DetectedLink};
 pub use form::ModelForm;

@@ -8,7 +8,10 @@ use crate::{
     units::Micros,
 };
 use divi_onnx::DType;
-use std::path::{Path, PathBuf};
+use std::{
+    borrow::Cow,
+    path::{Path, PathBuf},
+};
 
 /// Source of a time, in order of decreasing accuracy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -17,27 +20,23 @@ pub enum TimeSource {
     Measured,
     /// A profile contains the task at other batch sizes, or the main operator of the cluster.
     Interpolated,
-    /// The model predicted the time.
+    /// A model that was fitted to this machine predicted the time.
+    Calibrated,
+    /// The model of the device's kind predicted the time.
     Estimated,
 }
 
 impl TimeSource {
+    /// All sources, in order.
+    pub const ALL: [Self; 4] = [Self::Measured, Self::Interpolated, Self::Calibrated, Self::Estimated];
+
     /// Returns the name in reports and in `divi.costs`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Measured => "measured",
             Self::Interpolated => "interpolated",
+            Self::Calibrated => "calibrated",
             Self::Estimated => "estimated",
-        }
-    }
-}
-
-impl TimeSource {
-    fn of(source: LookupKind) -> Self {
-        match source {
-            LookupKind::Measured => Self::Measured,
-            LookupKind::Interpolated => Self::Interpolated,
-            LookupKind::Scaled => Self::Estimated,
         }
     }
 }
@@ -80,7 +79,7 @@ pub struct Estimator {
 
 struct DeviceTimes {
     device: Device,
-    model: &'static Model,
+    model: Cow<'static, Model>,
     profile: Option<Profile>,
     /// Bandwidth in bytes per second at which weights are streamed; `None` if they are resident.
     stream: Option<f64>,
@@ -118,7 +117,10 @@ impl Estimator {
 
 impl DeviceTimes {
     fn new(device: &Device, stream: Option<f64>) -> Result<Self, Error> {
-        let model = device.kind.model();
+        let model = match &device.cost_model {
+            None => Cow::Borrowed(device.kind.model()),
+            Some(path) => Cow::Owned(read_model(path, device)?),
+        };
         let profile = device.profile.as_deref().map(read_profile).transpose()?;
         Ok(Self { device: device.clone(), model, profile, stream })
     }
@@ -127,9 +129,9 @@ impl DeviceTimes {
         let estimate = self.estimate(batch.task);
         let find = |key: &Option<Key>| self.profile.as_ref()?.find(key.as_ref()?, batch.size.into());
         let (micros, source) = match (find(&keys.whole), find(&keys.main)) {
-            (Some(ProfileTime { micros, source }), _) => (micros, TimeSource::of(source)),
+            (Some(ProfileTime { micros, source }), _) => (micros, self.source_of(source)),
             (None, Some(main)) => self.around(batch.task, estimate.micros, &main),
-            (None, None) => (estimate.micros, TimeSource::Estimated),
+            (None, None) => (estimate.micros, self.source_of_estimates()),
         };
         // Weights are streamed once, in the order of the tasks: a task takes at least as long as the copy of its own weights.
         // Constants are copied whole, also those of which the task reads a part.
@@ -144,9 +146,21 @@ impl DeviceTimes {
         let ratio = if alone.0 > 0.0 { main.micros.0 / alone.0 } else { 1.0 };
         let is_alone = task.members.iter().filter(|member| member.class != Class::View).count() == 1;
         match is_alone {
-            true => (main.micros, TimeSource::of(main.source)),
+            true => (main.micros, self.source_of(main.source)),
             false => (Micros((estimate.0 * ratio).max(main.micros.0)), TimeSource::Interpolated),
         }
+    }
+
+    fn source_of(&self, lookup: LookupKind) -> TimeSource {
+        match lookup {
+            LookupKind::Measured => TimeSource::Measured,
+            LookupKind::Interpolated => TimeSource::Interpolated,
+            LookupKind::Scaled => self.source_of_estimates(),
+        }
+    }
+
+    fn source_of_estimates(&self) -> TimeSource {
+        if self.device.cost_model.is_some() { TimeSource::Calibrated } else { TimeSource::Estimated }
     }
 
     fn estimate(&self, task: &Task) -> Estimate {
@@ -162,6 +176,7 @@ impl DeviceTimes {
             flops_per_s: flops.0,
             bytes_per_s: peak.bandwidth.0,
             launch: self.device.launch.map(|launch| Micros(launch.micros())),
+            threads: self.device.threads.unwrap_or(1),
         };
         let launch = match self.device.execution {
             Execution::Eager => Launch::Eager,
@@ -171,18 +186,34 @@ impl DeviceTimes {
     }
 }
 
-/// Error in a profile that a system refers to.
+/// Error in a file that a system refers to.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("profile '{path}': {message}")]
+#[error("{what} '{path}': {message}")]
 pub struct Error {
+    what: &'static str,
     path: PathBuf,
     message: String,
 }
 
 fn read_profile(path: &Path) -> Result<Profile, Error> {
-    let fail = |message: String| Error { path: path.to_owned(), message };
+    let fail = |message: String| Error { what: "profile", path: path.to_owned(), message };
     let text = std::fs::read_to_string(path).map_err(|error| fail(error.to_string()))?;
     Profile::from_json(&text).map_err(|error| fail(error.to_string()))
+}
+
+fn read_model(path: &Path, device: &Device) -> Result<Model, Error> {
+    let fail = |message: String| Error { what: "cost model", path: path.to_owned(), message };
+    let text = std::fs::read_to_string(path).map_err(|error| fail(error.to_string()))?;
+    let model = Model::from_json(&text).map_err(|error| fail(error.to_string()))?;
+    if model.kind == device.kind.name() {
+        return Ok(model);
+    }
+    Err(fail(format!(
+        "it is for devices of kind '{}', but '{}' has kind '{}'",
+        model.kind,
+        device.id,
+        device.kind.name()
+    )))
 }
 
 #[cfg(test)]

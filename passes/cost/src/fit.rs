@@ -60,6 +60,9 @@ const BORROWED_MICROS: f64 = 50.0;
 /// Launch overhead if no elementwise operator was measured.
 const ASSUMED_LAUNCH: Micros = Micros(10.0);
 
+/// Shortest launch in microseconds, so that it can be the unit of others.
+const SHORTEST_LAUNCH: f64 = 1.0;
+
 /// Fits a model. The overhead of captured launches is fitted only if there are `replays`.
 pub fn fit(
     target: &Target,
@@ -85,7 +88,9 @@ pub fn fit(
         fitted.insert(*class, fit_class(target, *class, samples, borrowed));
     }
     // The unit of launches is that of an elementwise kernel.
-    let eager = fitted.get(&Class::Elementwise).map_or(ASSUMED_LAUNCH, |it| Micros(round(it.floor.max(it.added))));
+    let eager = fitted
+        .get(&Class::Elementwise)
+        .map_or(ASSUMED_LAUNCH, |it| Micros(round(it.floor.max(it.added).max(SHORTEST_LAUNCH))));
     for class in fitted.values_mut() {
         for launch in [&mut class.floor, &mut class.added, &mut class.bias] {
             *launch = round(*launch / eager.0);
@@ -142,13 +147,14 @@ fn fit_class(
     samples: &[(&Work, &Sample)],
     borrowed: &[(&Work, &Sample)],
 ) -> Coefficients {
-    let ModelForm { terms: form, has_bias_launch: has_bias, unshared } = target.kind.model_form(class);
+    let ModelForm { terms: form, has_bias_launch: has_bias, unshared, is_synchronous } = target.kind.model_form(class);
     let is_unshared = |term: Term| unshared.contains(&term);
-    let mut columns = vec![Column::Launch];
+    let launch = || if is_synchronous { Column::Call } else { Column::Launch };
+    let mut columns = vec![launch()];
     columns.extend(has_bias.then_some(Column::Launch));
     columns.extend(form.iter().map(|(_, assumed)| Column::Term(*assumed)));
     if !borrowed.is_empty() {
-        columns.push(Column::Launch);
+        columns.push(launch());
         columns.extend(form.iter().filter(|(term, _)| is_unshared(*term)).map(|(_, assumed)| Column::Term(*assumed)));
     }
     let row = |(work, sample): &(&Work, &Sample), is_own: bool| {
@@ -171,7 +177,7 @@ fn fit_class(
     };
     let own = samples.iter().map(|sample| row(sample, true));
     let rows = own.chain(borrowed.iter().map(|sample| row(sample, false))).collect();
-    let Solution { floor, coefficients } = search::solve(&Problem { rows, columns });
+    let Solution { floor, coefficients } = search::solve(&Problem { rows, columns, has_floor: !is_synchronous });
     let terms = &coefficients[1 + usize::from(has_bias)..];
     Coefficients {
         samples: samples.len(),

@@ -16,7 +16,7 @@ pub mod term;
 use crate::{Class, Micros, Task, Work};
 pub(crate) use json::CLASSES;
 use std::collections::BTreeMap;
-pub(crate) use term::Kernel;
+pub(crate) use term::{Kernel, is_elementwise};
 pub use term::{Machine, Term};
 
 /// Peak rates of a device.
@@ -28,6 +28,8 @@ pub struct Rates {
     pub bytes_per_s: f64,
     /// Overhead of a launch; `None` for the model's own.
     pub launch: Option<Micros>,
+    /// Threads that reach the rates together.
+    pub threads: u32,
 }
 
 /// Launch mode of kernels.
@@ -143,33 +145,53 @@ impl Model {
         let members: Vec<&Work> = task.members.iter().filter(|member| member.class != Class::View).collect();
         if let [member] = members[..] {
             let kernel = Kernel::of(task, member);
-            return self.finish(rates, launch, &kernel, 0.0, 0.0).at_least(roofline(rates, task));
+            return self.finish(rates, launch, &kernel, 0.0, 0.0).at_least(self.roofline(rates, task));
         }
         let alone: Vec<Estimate> = members.iter().map(|member| self.alone(rates, member, launch)).collect();
         let extras: Vec<(f64, f64)> = members.iter().map(|member| self.extra(rates, member)).collect();
-        // Each member is tried as the dominant one; the kernel takes at least as long as that member alone.
+        // Coefficients of a class with a term for epilogues were fitted to whole clusters that it dominates.
+        let main = task.main().filter(|main| self.classes.get(&main.class).is_some_and(|it| it.has(Term::Epilogue)));
+        // Otherwise, each member is tried as the dominant one. The kernel takes at least as long as each member alone.
         let candidates = members.iter().zip(&alone).enumerate().map(|(index, (member, alone))| {
             let others = extras.iter().enumerate().filter(|(other, _)| *other != index).map(|(_, extra)| extra);
             let (heavy, light) = others.fold((0.0, 0.0), |sum, extra| (sum.0 + extra.0, sum.1 + extra.1));
-            let whole = self.finish(rates, launch, &Kernel::of(task, member), heavy, light);
+            let whole = match main {
+                None => self.finish(rates, launch, &Kernel::of(task, member), heavy, light),
+                Some(main) if std::ptr::eq(main, *member) => {
+                    self.finish(rates, launch, &Kernel::of(task, main), heavy, 0.0)
+                }
+                Some(_) => *alone,
+            };
             if whole.micros < alone.micros { *alone } else { whole }
         });
         let zero = Estimate { micros: Micros::ZERO, bound: Bound::Launch };
         let longest = candidates.fold(zero, |longest, it| if longest.micros < it.micros { it } else { longest });
         let unfused: Micros = alone.iter().map(|estimate| estimate.micros).sum();
         let micros = if longest.micros > unfused { unfused } else { longest.micros };
-        Estimate { micros, ..longest }.at_least(roofline(rates, task))
+        Estimate { micros, ..longest }.at_least(self.roofline(rates, task))
+    }
+
+    /// Returns the lower bound on the time of a task at the peak rates, and the rate that determines it. Bytes that fit into the caches
+    /// may not be read from memory.
+    fn roofline(&self, rates: &Rates, task: &Task) -> (f64, Bound) {
+        let compute = task.flops() as f64 / flops_per_s(rates) * MICROS;
+        let bytes = task.read as f64 + task.weights as f64 + task.written as f64 - self.machine.cache;
+        let memory = bytes.max(0.0) / bytes_per_s(rates) * MICROS;
+        if compute >= memory { (compute, Bound::Compute) } else { (memory, Bound::Memory) }
     }
 
     /// Returns the time of an operator as a separate task.
     fn alone(&self, rates: &Rates, work: &Work, launch: Launch) -> Estimate {
-        self.finish(rates, launch, &Kernel::new(work), 0.0, 0.0).at_least(roofline(rates, &Task::from(*work)))
+        self.finish(rates, launch, &Kernel::new(work), 0.0, 0.0).at_least(self.roofline(rates, &Task::from(*work)))
     }
 
     /// Returns the time that an operator adds to a kernel dominated by another: time that does not overlap with the kernel's
     /// memory traffic, and time that does.
     fn extra(&self, rates: &Rates, work: &Work) -> (f64, f64) {
         let Some(class) = self.classes.get(&work.class) else { return (0.0, 0.0) };
+        if is_elementwise(work.class) {
+            return (0.0, EPILOGUE * work.flops as f64 / flops_per_s(rates) * MICROS);
+        }
         let parts = class.parts(rates, &Kernel::new(work), &self.machine);
         match parts.compute + parts.moves {
             0.0 => (0.0, EPILOGUE * work.flops as f64 / flops_per_s(rates) * MICROS),
@@ -185,7 +207,10 @@ impl Model {
         let parts = class.parts(rates, kernel, &self.machine);
         let compute = parts.compute + heavy;
         let memory = parts.streams.max(light) + parts.moves;
-        let body = compute + memory;
+        let threads = f64::from(rates.threads.max(1));
+        // One thread computes what is not worth waking the others for.
+        let fork = if threads > 1.0 { self.machine.fork } else { 0.0 };
+        let body = (compute + memory + fork).min((compute + memory) * threads);
         let has_bias = f64::from(u8::from(kernel.has_bias()));
         let (overhead, micros) = match (launch, self.captured) {
             (Launch::Captured, Some(captured)) => {
@@ -208,6 +233,10 @@ impl Model {
 }
 
 impl Coefficients {
+    fn has(&self, term: Term) -> bool {
+        self.terms.iter().any(|(own, _)| *own == term)
+    }
+
     fn parts(&self, rates: &Rates, kernel: &Kernel<'_>, machine: &Machine) -> Parts {
         let mut parts = Parts::default();
         for &(term, coefficient) in &self.terms {
@@ -228,13 +257,6 @@ impl Estimate {
     fn at_least(self, (micros, bound): (f64, Bound)) -> Self {
         if self.micros.0 < micros { Self { micros: Micros(micros), bound } } else { self }
     }
-}
-
-/// Returns the lower bound on the time of a task at the peak rates, and the rate that determines it.
-fn roofline(rates: &Rates, task: &Task) -> (f64, Bound) {
-    let compute = task.flops() as f64 / flops_per_s(rates) * MICROS;
-    let memory = (task.read as f64 + task.weights as f64 + task.written as f64) / bytes_per_s(rates) * MICROS;
-    if compute >= memory { (compute, Bound::Compute) } else { (memory, Bound::Memory) }
 }
 
 /// Returns the rate, replacing invalid ones by 1 to keep estimates finite.

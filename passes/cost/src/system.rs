@@ -61,6 +61,8 @@ pub struct Device {
     pub execution: Execution,
     /// Path of a profile, which is not read yet.
     pub profile: Option<PathBuf>,
+    /// Path of a cost model that was fitted to the device, which is not read yet.
+    pub cost_model: Option<PathBuf>,
     /// True if weights stay in host memory and are copied whenever a task needs them.
     pub streams_weights: bool,
     /// Name of the host that the device belongs to, in a system of several hosts.

@@ -6,9 +6,14 @@
 
 use crate::Class;
 use crate::fit::{self, Sample, Target};
-use crate::model::{CLASSES, Launch};
+use crate::model::{CLASSES, Launch, Rates};
+use crate::profile::Profile;
 use crate::pytorch::{Network, Operators};
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs, io,
+    path::{Path, PathBuf},
+};
 
 /// Operators whose measured time is at most this are excluded.
 pub const MIN_MICROS: f64 = 20.0;
@@ -84,6 +89,76 @@ pub fn leave_one_out(table: &Operators, target: &Target) -> Result<Report, Error
         }
     }
     Ok(report)
+}
+
+/// Network whose tasks were measured by profiles.
+#[derive(Clone, Debug)]
+pub struct ProfiledNetwork {
+    /// Name.
+    pub name: String,
+    /// Profile on one thread, to which models are fitted.
+    pub single: Profile,
+    /// Profile on several threads.
+    pub several: Profile,
+}
+
+impl ProfiledNetwork {
+    /// Reads the networks that two folders have profiles of, in the order of their names.
+    pub fn read_all(single: &Path, several: &Path) -> Result<Vec<Self>, String> {
+        let read = |path: &Path| {
+            let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+            Profile::from_json(&text).map_err(|error| format!("{}: {error}", path.display()))
+        };
+        let fail = |error: io::Error| format!("{}: {error}", single.display());
+        let listed = fs::read_dir(single).map_err(fail)?;
+        let mut files: Vec<PathBuf> =
+            listed.map(|entry| Ok(entry.map_err(fail)?.path())).collect::<Result<_, String>>()?;
+        files.sort();
+        let network = |path: &PathBuf| {
+            let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            let other = several.join(path.file_name().unwrap_or_default());
+            Ok(Self { name, single: read(path)?, several: read(&other)? })
+        };
+        files.iter().map(network).collect()
+    }
+}
+
+/// Times of a network in microseconds: the sum over its tasks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Total {
+    /// Measured time.
+    pub measured: f64,
+    /// Estimated time.
+    pub estimated: f64,
+}
+
+/// Leaves out each network in turn, fits a model to the others on one thread, and estimates the network on one thread and on `threads`.
+/// Tasks whose work cannot be counted are left out.
+pub fn leave_one_network_out(
+    networks: &[ProfiledNetwork],
+    target: &Target,
+    threads: u32,
+) -> Result<Vec<[Total; 2]>, fit::Error> {
+    let samples = |profile: &Profile| -> Vec<Sample> {
+        profile.entries().iter().filter_map(|entry| Sample::of(entry).ok()).flatten().collect()
+    };
+    let single: Vec<Vec<Sample>> = networks.iter().map(|network| samples(&network.single)).collect();
+    let mut totals = vec![];
+    for (left_out, network) in networks.iter().enumerate() {
+        let others = single.iter().enumerate().filter(|(index, _)| *index != left_out);
+        let others: Vec<Sample> = others.flat_map(|(_, samples)| samples.iter().cloned()).collect();
+        let model = fit::fit(target, &network.single.device, &network.single.runtime, &others, &[])?;
+        let total = |samples: &[Sample], threads: u32| {
+            let (one, several) = (target.rates, f64::from(threads));
+            let flops_per_s = one.flops_per_s * several;
+            let rates = Rates { flops_per_s, bytes_per_s: one.bytes_per_s * several, threads, ..one };
+            let estimate = |sample: &Sample| model.time(&rates, &sample.task, Launch::Eager).micros.0;
+            let sum = |time: &dyn Fn(&Sample) -> f64| samples.iter().map(|it| it.count as f64 * time(it)).sum();
+            Total { measured: sum(&|sample| sample.micros.0), estimated: sum(&estimate) }
+        };
+        totals.push([total(&single[left_out], 1), total(&samples(&network.several), threads)]);
+    }
+    Ok(totals)
 }
 
 fn samples(model: &Network) -> Result<Vec<Sample>, Error> {

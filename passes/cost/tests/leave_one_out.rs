@@ -3,8 +3,14 @@
 use divi_cost::device::{CPU, CUDA, Kind};
 use divi_cost::fit::Target;
 use divi_cost::pytorch::Operators;
-use divi_cost::validate::{Report, Summary, leave_one_out};
+use divi_cost::validate::{ProfiledNetwork, Report, Summary, Total, leave_one_network_out, leave_one_out};
 use std::{fs, path::Path};
+
+/// Returns the networks that divi's kernels were measured on, with one thread and with two.
+fn networks() -> Vec<ProfiledNetwork> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test/profiles");
+    ProfiledNetwork::read_all(&folder.join("cpu-1"), &folder.join("cpu-2")).expect("the profiles are right")
+}
 
 fn report(kind: Kind) -> Report {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test/profiles/h200_xeon16_operators.json");
@@ -34,7 +40,17 @@ fn on_the_gpu() {
     check(CUDA, 0.20, &["googlenet"]);
 }
 
+/// Products of the Llama, whose depth exceeds the L2 cache, are slower than those of BERT; joins of squeezenet's channels take no time.
+const OUTLIERS: [&str; 3] = ["bert_base_128", "llama_2l_1x128", "squeezenet1_1"];
+
 #[test]
 fn on_the_cpu() {
-    check(CPU, 0.25, &[]);
+    let networks = networks();
+    let totals = leave_one_network_out(&networks, &Target::of(CPU), 2).expect("there are samples");
+    for (network, totals) in networks.iter().zip(totals) {
+        for Total { measured, estimated } in totals {
+            let most = if OUTLIERS.contains(&&network.name[..]) { 0.45 } else { 0.26 };
+            assert!((estimated / measured - 1.0).abs() <= most, "{}: {estimated}, measured {measured}", network.name);
+        }
+    }
 }

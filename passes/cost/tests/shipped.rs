@@ -1,10 +1,10 @@
 //! Tests that the models that are compiled in are fits of the tables in `test/profiles`.
 
-use divi_cost::device::{CPU, CUDA, Kind};
+use divi_cost::device::{CPU, CUDA};
 use divi_cost::fit::{Sample, Target, fit};
 use divi_cost::model::Launch;
 use divi_cost::pytorch::{NetworkTimes, Operators};
-use divi_cost::{Model, Task};
+use divi_cost::{Task, validate::ProfiledNetwork};
 use std::{fs, path::Path};
 
 fn table(name: &str) -> String {
@@ -12,38 +12,34 @@ fn table(name: &str) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-fn fitted(kind: Kind) -> Model {
-    let table_of_operators = Operators::read(&table("h200_xeon16_operators.json"), kind).expect("the table is right");
+#[test]
+fn the_model_of_cuda_devices_is_fresh() {
+    let table_of_operators = Operators::read(&table("h200_xeon16_operators.json"), CUDA).expect("the table is right");
     let entries = table_of_operators.models.iter().flat_map(|model| &model.entries);
     let samples: Vec<Sample> = entries.flat_map(|entry| Sample::of(entry).expect("its work is known")).collect();
-    // Whole networks were measured on the GPU only.
-    let replays = if kind == CUDA {
-        let models = NetworkTimes::read(&table("h200_pytorch_models.json")).expect("the table is right");
-        table_of_operators.replays(&models).expect("their work is known")
-    } else {
-        vec![]
-    };
+    let models = NetworkTimes::read(&table("h200_pytorch_models.json")).expect("the table is right");
+    let replays = table_of_operators.replays(&models).expect("their work is known");
     let (device, runtime) = (&table_of_operators.device, &table_of_operators.runtime);
-    fit(&Target::of(kind), device, runtime, &samples, &replays).expect("there are samples")
-}
-
-fn is_fresh(kind: Kind) {
-    let (name, shipped) = (kind.name(), kind.model());
+    let fitted = fit(&Target::of(CUDA), device, runtime, &samples, &replays).expect("there are samples");
     assert!(
-        fitted(kind).to_json() == shipped.to_json(),
-        "passes/cost/models/{name}.json is stale: divi-profile fit test/profiles/h200_xeon16_operators.json --device={name} \
-         (cuda: --graphs=test/profiles/h200_pytorch_models.json) -o passes/cost/models/{name}.json"
+        fitted.to_json() == CUDA.model().to_json(),
+        "passes/cost/models/cuda.json is stale: divi-profile fit test/profiles/h200_xeon16_operators.json --device=cuda \
+         --graphs=test/profiles/h200_pytorch_models.json -o passes/cost/models/cuda.json"
     );
 }
 
 #[test]
-fn the_model_of_cuda_devices_is_fresh() {
-    is_fresh(CUDA);
-}
-
-#[test]
 fn the_model_of_cpus_is_fresh() {
-    is_fresh(CPU);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test/profiles");
+    let networks = ProfiledNetwork::read_all(&folder.join("cpu-1"), &folder.join("cpu-2")).expect("they are right");
+    let entries = networks.iter().flat_map(|network| network.single.entries());
+    let samples: Vec<Sample> = entries.filter_map(|entry| Sample::of(entry).ok()).flatten().collect();
+    let (device, runtime) = (&networks[0].single.device, &networks[0].single.runtime);
+    let fitted = fit(&Target::of(CPU), device, runtime, &samples, &[]).expect("there are samples");
+    assert!(
+        fitted.to_json() == CPU.model().to_json(),
+        "passes/cost/models/cpu.json is stale: divi-profile fit test/profiles/cpu-1/*.json -o passes/cost/models/cpu.json"
+    );
 }
 
 /// The median error on whole networks in captured graphs, to which the captured launch was fitted, must be small.

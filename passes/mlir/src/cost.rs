@@ -7,6 +7,7 @@ mod linalg;
 mod memory;
 mod problem;
 mod read;
+mod source;
 mod table;
 mod work;
 
@@ -14,4 +15,5 @@ pub use annotate::annotate_cost;
 pub(crate) use key::profile_entry;
 pub(crate) use problem::ModuleProblem;
 pub use problem::emit_problem;
+pub(crate) use source::CostSource;
 pub use table::{Format, print_costs};

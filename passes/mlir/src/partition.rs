@@ -12,7 +12,7 @@ mod replay;
 mod write;
 
 use crate::{
-    cost::ModuleProblem,
+    cost::{CostSource, ModuleProblem},
     declared,
     ir::{Failure, error, warning},
     session::Session,
@@ -108,7 +108,7 @@ pub fn partition(module: Operation<'_>, options: &Options, session: Option<&mut 
                 module_problem = ModuleProblem::build(module, inputs)?;
                 plan = solve(&module_problem)?;
             }
-            let least = options.min_gain.unwrap_or_else(|| gain::least(module).share());
+            let least = options.min_gain.unwrap_or_else(|| CostSource::of(module).least_gain());
             if least > 0.0
                 && let Some(one) = alone(&module_problem, &plan, &planner)
                 && one.value < plan.value * (1.0 + least)

@@ -33,6 +33,8 @@ pub struct Planned {
     pub kinds: Vec<String>,
     /// Kind of each device.
     pub device_kinds: Vec<String>,
+    /// Source of the costs: `measured`, `mostly measured`, `calibrated` or `estimated`, if it is known.
+    pub costs: Option<&'static str>,
     /// Names of each node's operators.
     pub members: Vec<Vec<String>>,
     /// Options of the planner.
@@ -119,6 +121,7 @@ impl Session {
             plan,
             kinds,
             device_kinds: module_problem.device_kinds,
+            costs: module_problem.cost_source.name(),
             members,
             options,
         });

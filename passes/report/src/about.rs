@@ -13,6 +13,8 @@ pub struct About {
     pub device_kinds: Vec<String>,
     /// Number of operators in each task.
     pub operators: Vec<usize>,
+    /// Source of the tasks' times, for instance `estimated`.
+    pub costs: Option<String>,
 }
 
 impl About {

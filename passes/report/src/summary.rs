@@ -139,7 +139,8 @@ fn value(report: &Report<'_>, colours: bool) -> String {
     let bound = micros(plan.bound);
     let by = if plan.bound_by.is_empty() { String::new() } else { format!(" by {}", plan.bound_by) };
     let remark = plan.bound_remark();
-    format!("{}, bound {bound}{by}{remark}, {}\n", value.print(colours), gap.print(colours))
+    let costs = report.about.costs.as_ref().map_or_else(String::new, |source| format!(", {source} costs"));
+    format!("{}, bound {bound}{by}{remark}, {}{costs}\n", value.print(colours), gap.print(colours))
 }
 
 fn transfers(timeline: &Timeline) -> String {
@@ -205,6 +206,7 @@ pub(crate) fn json(report: &Report<'_>) -> Value {
         "proof": plan.proof.name(),
         "verified_bound": plan.verified_bound,
         "gap": plan.gap,
+        "costs": report.about.costs,
         "tasks": ports(report.problem).iter().filter(|port| !**port).count(),
         "pipeline_cost": timeline.cost.map(StageCost::name),
         "devices": devices,

@@ -33,8 +33,8 @@ impl DeviceKind for Toy {
 
     fn reference(&self) -> Reference {
         Reference {
-            rates: Rates { flops_per_s: 1e15, bytes_per_s: 1e14, launch: None },
-            machine: Machine { units: 1.0, rows: 1.0, cache: 0.0 },
+            rates: Rates { flops_per_s: 1e15, bytes_per_s: 1e14, launch: None, threads: 1 },
+            machine: Machine { units: 1.0, rows: 1.0, cache: 0.0, fork: 0.0 },
         }
     }
 

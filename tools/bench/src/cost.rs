@@ -1,9 +1,12 @@
 //! `divi-bench cost`: cross-validation of the cost model against measured tables, leaving out one model at a time.
 
+use divi_cost::device::CPU;
 use divi_cost::fit::Target;
 use divi_cost::pytorch::Operators;
-use divi_cost::validate::{Comparison, Report, Summary, class_name, leave_one_out};
-use std::fs;
+use divi_cost::validate::{
+    Comparison, ProfiledNetwork, Report, Summary, class_name, leave_one_network_out, leave_one_out,
+};
+use std::{fs, path::Path};
 
 const TABLE: &str = "test/profiles/h200_xeon16_operators.json";
 
@@ -23,7 +26,8 @@ impl Cost {
         if kinds.is_empty() {
             return Err(format!("{file}: describes no device"));
         }
-        for (index, kind) in kinds.into_iter().enumerate() {
+        // The CPUs of tables ran PyTorch.
+        for (index, kind) in kinds.into_iter().filter(|kind| *kind != CPU).enumerate() {
             let table = Operators::read(&text, kind).map_err(|error| format!("{file}: {error}"))?;
             let report = leave_one_out(&table, &Target::of(kind)).map_err(|error| format!("{file}: {error}"))?;
             if index > 0 {
@@ -31,8 +35,33 @@ impl Cost {
             }
             print(&table, &report);
         }
-        Ok(())
+        println!();
+        networks()
     }
+}
+
+/// Prints the errors of the model of CPUs on whole networks.
+fn networks() -> Result<(), String> {
+    let networks = ProfiledNetwork::read_all(Path::new("test/profiles/cpu-1"), Path::new("test/profiles/cpu-2"))?;
+    let totals = leave_one_network_out(&networks, &Target::of(CPU), 2).map_err(|error| error.to_string())?;
+    println!(
+        "{}: sums of estimates, by coefficients fitted to the other models on one thread",
+        networks[0].single.device
+    );
+    println!("{:<18} {:>13} {:>13}", "model", "1 thread", "2 threads");
+    let mut worst = 0.0f64;
+    for (network, totals) in networks.iter().zip(&totals) {
+        let errors = totals.map(|total| total.estimated / total.measured - 1.0);
+        worst = errors.iter().fold(worst, |worst, error| worst.max(error.abs()));
+        println!("{:<18} {:>+11.1} % {:>+11.1} %", network.name, errors[0] * 100.0, errors[1] * 100.0);
+    }
+    let mean = |index: usize| {
+        totals.iter().map(|totals| (totals[index].estimated / totals[index].measured - 1.0).abs()).sum::<f64>()
+            / totals.len() as f64
+    };
+    println!("{:<18} {:>11.1} % {:>11.1} %", "mean error", mean(0) * 100.0, mean(1) * 100.0);
+    println!("{:<18} {:>11.1} %", "largest error", worst * 100.0);
+    Ok(())
 }
 
 fn print(table: &Operators, report: &Report) {

@@ -37,6 +37,7 @@ pub(crate) fn show(session: &Session, view: &str, argument: &str) -> Result<Stri
         task_kinds: planned.kinds.clone(),
         device_kinds: planned.device_kinds.clone(),
         operators: planned.operators(),
+        costs: planned.costs.map(str::to_owned),
     };
     let report = Report::new(&planned.problem, &planned.staged).map_err(|error| error.to_string())?;
     let report = report.about(about).history(session.events().into_iter().filter_map(event).collect());

@@ -1,5 +1,6 @@
 //! `cpu`: the threads of the host.
 
+mod calibration;
 mod memory;
 mod processor;
 
@@ -12,6 +13,7 @@ use crate::{
     model::{self, Machine, Term::*},
     system::units::{Bytes, BytesPerSecond, FlopsPerSecond},
 };
+pub use calibration::calibrated_model;
 use processor::Processor;
 use std::sync::LazyLock;
 
@@ -20,7 +22,7 @@ pub const CPU: Kind = Kind(&Cpu);
 
 struct Cpu;
 
-/// Model that ships with divi, fitted to 16 cores of a Xeon.
+/// Model that ships with divi, fitted to divi's kernels on a Xeon with AVX-512.
 static MODEL: LazyLock<Model> = LazyLock::new(|| Model::shipped(include_str!("../../models/cpu.json")));
 
 /// Batch sizes of a detected device.
@@ -67,33 +69,43 @@ impl DeviceKind for Cpu {
     }
 
     fn model_form(&self, class: Class) -> ModelForm {
-        match class {
-            Class::Conv => ModelForm::new(&[
-                (FlopsPointwise, 2.0),
-                (Flops3x3, 2.0),
-                (FlopsOther, 2.0),
-                (Unfold, 0.5),
-                (Read, 1.5),
-                (Written, 1.5),
-                (Weights, 1.5),
-            ]),
-            // Samples of pointwise convolutions include a change of layout.
-            Class::MatMul => ModelForm {
-                unshared: &[Read, Written],
-                ..ModelForm::new(&[(Flops, 2.0), (FewRows, 2.0), (Read, 1.5), (Written, 1.5), (Weights, 1.5)])
-            },
-            Class::DepthwiseConv | Class::MaxPool | Class::AveragePool | Class::Reduction => ModelForm::roofline(class),
-            _ => ModelForm::new(&[(Read, 1.5), (Written, 1.5), (Weights, 1.5), (Spill, 1.5)]),
-        }
+        let terms: &[_] = match class {
+            Class::Conv => &[
+                (FlopsPointwise, 1.5),
+                (Flops3x3, 1.5),
+                (FlopsOther, 1.5),
+                (Epilogue, 8.0),
+                (Read, 0.2),
+                (Written, 0.2),
+                (Weights, 0.2),
+                (Spill, 0.2),
+            ],
+            Class::MatMul => &[
+                (Flops, 1.5),
+                (FewRows, 0.5),
+                (Epilogue, 8.0),
+                (Read, 0.2),
+                (Written, 0.2),
+                (Weights, 0.2),
+                (Spill, 0.2),
+            ],
+            _ => &[(Flops, 1.5), (Epilogue, 8.0), (Read, 0.2), (Written, 0.2), (Weights, 0.2), (Spill, 0.2)],
+        };
+        let unshared: &[_] = if class == Class::MatMul { &[Read, Written] } else { &[] };
+        ModelForm { unshared, is_synchronous: true, ..ModelForm::new(terms) }
     }
 
-    /// Returns 16 cores of a fifth-generation Xeon: 64 operations per cycle at 2.1 GHz each, and eight channels of DDR5-5600.
-    /// Three eighths of the 32 MiB of L2 cache are available to the operands and results of an operator. A register has
-    /// sixteen lanes, which are as many rows.
+    /// Returns one core of a Xeon with AVX-512: 64 operations per cycle at 2.5 GHz, and the memory bandwidth that one core can use. A third of
+    /// the shared L3 cache is available to the operands and results of an operator. A kernel has tiles of eight rows.
     fn reference(&self) -> Reference {
         Reference {
-            rates: model::Rates { flops_per_s: 2.15e12, bytes_per_s: 358.4e9, launch: None },
-            machine: Machine { units: 16.0, rows: 16.0, cache: (12u64 << 20) as f64 },
+            rates: model::Rates {
+                flops_per_s: 64.0 * DEFAULT_HERTZ,
+                bytes_per_s: CORE_BYTES_PER_SECOND,
+                launch: None,
+                threads: 1,
+            },
+            machine: Machine { units: 1.0, rows: 8.0, cache: (12u64 << 20) as f64, fork: 5.0 },
         }
     }
 
@@ -107,7 +119,8 @@ impl DeviceKind for Cpu {
             warnings.push(format!("cannot determine the memory of this machine; assuming {ASSUMED_MEMORY}"));
             ASSUMED_MEMORY
         });
-        let device = describe(&Processor::of_this_machine(), memory, has_accelerators);
+        let cost_model = calibrated_model().filter(|path| path.is_file());
+        let device = DetectedDevice { cost_model, ..describe(&Processor::of_this_machine(), memory, has_accelerators) };
         Detected { devices: vec![device], warnings }
     }
 
@@ -138,6 +151,7 @@ fn describe(processor: &Processor, memory: Bytes, has_accelerators: bool) -> Det
         rates: processor.rates(threads),
         host: None,
         peers: Vec::new(),
+        cost_model: None,
     }
 }
 

@@ -103,8 +103,8 @@ impl DeviceKind for Cuda {
     /// Returns NVIDIA's H200: 132 multiprocessors, 66.9 TFLOP/s and 4.81 TB/s. Caches are not modeled.
     fn reference(&self) -> Reference {
         Reference {
-            rates: model::Rates { flops_per_s: 66.9e12, bytes_per_s: 4.81e12, launch: None },
-            machine: Machine { units: 132.0, rows: 64.0, cache: 0.0 },
+            rates: model::Rates { flops_per_s: 66.9e12, bytes_per_s: 4.81e12, launch: None, threads: 1 },
+            machine: Machine { units: 132.0, rows: 64.0, cache: 0.0, fork: 0.0 },
         }
     }
 
@@ -149,6 +149,7 @@ fn describe(gpus: &[Gpu]) -> Vec<DetectedDevice> {
             rates: attributes.rates(),
             host: Some([link(""), link(".reverse")]),
             peers: peers.collect(),
+            cost_model: None,
         }
     };
     gpus.iter().enumerate().map(device).collect()

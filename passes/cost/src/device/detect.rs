@@ -2,7 +2,7 @@
 
 use super::Rates;
 use crate::system::units::{Bytes, BytesPerSecond, Seconds};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Detected devices of one kind.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -32,6 +32,8 @@ pub struct DetectedDevice {
     pub host: Option<[DetectedLink; 2]>,
     /// Links to other devices of this kind, by their index.
     pub peers: Vec<(usize, DetectedLink)>,
+    /// Cost model that was fitted to the device.
+    pub cost_model: Option<PathBuf>,
 }
 
 /// Link from one device to another.

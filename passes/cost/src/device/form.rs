@@ -11,12 +11,14 @@ pub struct ModelForm {
     pub has_bias_launch: bool,
     /// Terms whose coefficients are not shared with samples borrowed from another class: see [`crate::fit`].
     pub unshared: &'static [Term],
+    /// True if the host itself computes: a launch only adds time, and does not overlap with the work of a device.
+    pub is_synchronous: bool,
 }
 
 impl ModelForm {
     /// Returns a form with these terms and without a launch for the bias.
     pub const fn new(terms: &'static [(Term, f64)]) -> Self {
-        Self { terms, has_bias_launch: false, unshared: &[] }
+        Self { terms, has_bias_launch: false, unshared: &[], is_synchronous: false }
     }
 
     /// Returns a generic form: operations and bytes at a fraction of the peak rates.

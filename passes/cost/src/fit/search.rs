@@ -9,6 +9,8 @@ use crate::model::overlap;
 pub(super) struct Problem {
     pub(super) rows: Vec<Row>,
     pub(super) columns: Vec<Column>,
+    /// False if no launch overlaps with the work.
+    pub(super) has_floor: bool,
 }
 
 pub(super) struct Row {
@@ -26,6 +28,8 @@ pub(super) enum Column {
     Term(f64),
     /// Part of a launch, without a prior.
     Launch,
+    /// Time of a call on the host, in microseconds.
+    Call,
 }
 
 pub(super) struct Solution {
@@ -42,6 +46,10 @@ const LARGEST_STEP: f64 = 2.0;
 const TOLERANCE: f64 = 0.1;
 /// Weight of the distance to the priors, relative to the mean error.
 const PRIOR: f64 = 1e-4;
+/// First time of a call on the host, in microseconds.
+const ASSUMED_CALL: f64 = 1.0;
+/// Longest time of a call on the host, in microseconds: more is not due to the call.
+const LONGEST_CALL: f64 = 3.0;
 /// Minimum improvement for which a step is accepted.
 const IMPROVEMENT: f64 = 1e-9;
 
@@ -56,13 +64,14 @@ struct State<'a> {
 }
 
 pub(super) fn solve(problem: &Problem) -> Solution {
-    let floor = low_time(problem);
+    let floor = if problem.has_floor { low_time(problem) } else { 0.0 };
     let coefficients: Vec<f64> = problem
         .columns
         .iter()
         .map(|column| match column {
             Column::Term(assumed) => *assumed,
             Column::Launch => floor / 4.0,
+            Column::Call => ASSUMED_CALL,
         })
         .collect();
     let body = |row: &Row| row.features.iter().zip(&coefficients).map(|(feature, it)| feature * it).sum();
@@ -113,11 +122,12 @@ impl State<'_> {
         let current = self.coefficients[column];
         let start = match self.problem.columns[column] {
             Column::Term(assumed) => 0.1 * step * assumed,
-            Column::Launch => step,
+            Column::Launch | Column::Call => step,
         };
+        let most = if matches!(self.problem.columns[column], Column::Call) { LONGEST_CALL } else { f64::INFINITY };
         let increase_decrease_zero = [current * (1.0 + step), current / (1.0 + step), 0.0];
         let candidates = if current > 0.0 { &increase_decrease_zero[..] } else { &[start][..] };
-        for &candidate in candidates {
+        for candidate in candidates.iter().map(|candidate| candidate.min(most)) {
             self.coefficients[column] = candidate;
             let error = self.mean_error(self.floor, Some((column, candidate - current))) + self.distance();
             if error < self.error - IMPROVEMENT {
@@ -150,7 +160,7 @@ impl State<'_> {
                 let ratio = (coefficient / assumed + 0.05) / 1.05;
                 ratio + 1.0 / ratio - 2.0
             }
-            Column::Launch => 0.0,
+            Column::Launch | Column::Call => 0.0,
         });
         PRIOR * distances.sum::<f64>()
     }

@@ -64,13 +64,14 @@ impl Model {
             "classes",
         ])?;
         let machine = root.field("machine")?;
-        machine.only(&["units", "rows", "cache"])?;
+        machine.only(&["units", "rows", "cache", "fork_us"])?;
         let launch = root.field("launch_us")?;
         launch.only(&["eager", "captured"])?;
         let rates = Rates {
             flops_per_s: root.field("flops_per_s")?.positive()?,
             bytes_per_s: root.field("bytes_per_s")?.positive()?,
             launch: None,
+            threads: 1,
         };
         let classes = root.field("classes")?;
         classes.only(&CLASSES.iter().map(|(_, name)| *name).collect::<Vec<_>>())?;
@@ -84,6 +85,7 @@ impl Model {
                 units: machine.field("units")?.positive()?,
                 rows: machine.field("rows")?.positive()?,
                 cache: machine.field("cache")?.amount()?,
+                fork: machine.optional("fork_us")?.map_or(Ok(0.0), |it| it.amount())?,
             },
             eager: Micros(launch.field("eager")?.positive()?),
             captured: launch.optional("captured")?.map(|it| it.amount().map(Micros)).transpose()?,
@@ -101,7 +103,11 @@ impl Model {
             .iter()
             .filter_map(|(class, name)| Some(((*name).to_owned(), write_class(self.classes.get(class)?))))
             .collect();
-        let machine = &self.machine;
+        let Machine { units, rows, cache, fork } = self.machine;
+        let mut machine = json!({"units": units, "rows": rows, "cache": cache});
+        if fork > 0.0 {
+            machine["fork_us"] = json!(fork);
+        }
         let value = json!({
             "format": FORMAT,
             "kind": self.kind,
@@ -109,7 +115,7 @@ impl Model {
             "runtime": self.runtime,
             "flops_per_s": self.rates.flops_per_s,
             "bytes_per_s": self.rates.bytes_per_s,
-            "machine": {"units": machine.units, "rows": machine.rows, "cache": machine.cache},
+            "machine": machine,
             "launch_us": launch,
             "classes": classes,
         });

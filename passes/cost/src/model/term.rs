@@ -51,6 +51,8 @@ terms! {
     Steps = "steps",
     /// Operations of the first rows of a product: few rows do not fill the registers of a kernel.
     FewRows = "few_rows",
+    /// Operations of elementary functions (exponential, error function, …) of the other members of a cluster.
+    Epilogue = "epilogue",
     /// Bytes of computed operands.
     Read = "read",
     /// Bytes of constant operands.
@@ -80,6 +82,8 @@ pub struct Machine {
     pub rows: f64,
     /// Cache capacity in bytes that one operator can use.
     pub cache: f64,
+    /// Time in microseconds to distribute a loop to several threads and to wait for them.
+    pub fork: f64,
 }
 
 /// Side of a tile of a product.
@@ -92,6 +96,8 @@ pub(crate) struct Kernel<'a> {
     pub(crate) read: f64,
     pub(crate) weights: f64,
     pub(crate) written: f64,
+    /// Operations of elementary functions of other members.
+    pub(crate) epilogue: f64,
 }
 
 /// `count` products of a `rows` x `depth` by a `depth` x `columns` matrix.
@@ -113,12 +119,16 @@ enum Window {
 impl<'a> Kernel<'a> {
     /// Returns a kernel of one operator.
     pub(crate) fn new(work: &'a Work) -> Self {
-        Self { work, read: work.read as f64, weights: work.weights as f64, written: work.written as f64 }
+        let (read, weights, written) = (work.read as f64, work.weights as f64, work.written as f64);
+        Self { work, read, weights, written, epilogue: 0.0 }
     }
 
     /// Returns the kernel of a task with the dominant operator `work`.
     pub(crate) fn of(task: &Task, work: &'a Work) -> Self {
-        Self { work, read: task.read as f64, weights: task.weights as f64, written: task.written as f64 }
+        let (read, weights, written) = (task.read as f64, task.weights as f64, task.written as f64);
+        let is_function = |other: &&Work| !std::ptr::eq(*other, work) && other.class == Class::Transcendental;
+        let others = task.members.iter().filter(is_function);
+        Self { work, read, weights, written, epilogue: others.map(|other| other.flops as f64).sum() }
     }
 
     pub(crate) fn bytes(&self) -> f64 {
@@ -164,6 +174,11 @@ impl<'a> Kernel<'a> {
     }
 }
 
+/// Returns true for operators that compute each element of the result from the elements at the same position.
+pub(crate) fn is_elementwise(class: Class) -> bool {
+    matches!(class, Class::Elementwise | Class::Transcendental | Class::BatchNorm)
+}
+
 impl Term {
     /// Finds a term by its name.
     pub fn from_name(name: &str) -> Option<Self> {
@@ -195,6 +210,7 @@ impl Term {
             Self::DepthOther => product(Product::tile),
             Self::Steps => product(|product, machine| product.count * product.tile(machine)),
             Self::FewRows => product(Product::few_rows),
+            Self::Epilogue => kernel.epilogue,
             Self::Read => kernel.read,
             Self::Weights => kernel.weights,
             Self::Written => kernel.written,

@@ -135,7 +135,7 @@ fn estimates_are_finite_and_above_the_roofline() {
     for_all(|model, launch, task| {
         let task = task(1);
         let micros = model.time(&model.rates, &task, launch).micros.0;
-        let (floor, _) = roofline(&model.rates, &task);
+        let (floor, _) = model.roofline(&model.rates, &task);
         assert!(micros.is_finite() && micros > 0.0 && micros >= floor, "{micros} µs, at least {floor}: {task:?}");
     });
 }
@@ -172,7 +172,7 @@ fn a_cluster_is_between_its_members_and_their_sum() {
         let alone = task.members.iter().map(|work| model.time(&model.rates, &Task::from(*work), launch).micros.0);
         let alone: Vec<f64> = alone.collect();
         let (sum, most) = (alone.iter().sum::<f64>(), alone.iter().copied().fold(0.0, f64::max));
-        assert!(micros <= sum.max(roofline(&model.rates, &task).0), "{micros} µs of {alone:?}: {task:?}");
+        assert!(micros <= sum.max(model.roofline(&model.rates, &task).0), "{micros} µs of {alone:?}: {task:?}");
         if task.members.len() > 1 {
             assert!(micros >= most, "{micros} µs of {alone:?}: {task:?}");
         }
@@ -236,7 +236,7 @@ fn bounds_are_the_dominant_component() {
 #[test]
 fn invalid_rates_yield_finite_times() {
     for rate in [0.0, -1.0, f64::NAN] {
-        let rates = Rates { flops_per_s: rate, bytes_per_s: rate, launch: None };
+        let rates = Rates { flops_per_s: rate, bytes_per_s: rate, launch: None, threads: 1 };
         let estimate = CUDA.model().time(&rates, &conv(64, 3136).into(), Launch::Eager);
         assert!(estimate.micros.0.is_finite(), "{estimate:?}");
     }
@@ -252,7 +252,7 @@ fn transformers_are_plausible() {
         ..Sizes { class: Class::MatMul, sizes: [rows, hidden, 4 * hidden, 1, 1, 1], has_bias: false }.work(1)
     };
     let efficiency = |work: Work| {
-        let (ideal, _) = roofline(&model.rates, &work.into());
+        let (ideal, _) = model.roofline(&model.rates, &work.into());
         ideal / model.time(&model.rates, &work.into(), Launch::Captured).micros.0
     };
     assert!((0.4..0.9).contains(&efficiency(product)), "{}", efficiency(product));

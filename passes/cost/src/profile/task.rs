@@ -4,7 +4,7 @@ use super::{Entry, Member};
 use crate::work::{Work, opaque_work, work};
 use crate::{Class, Task};
 use divi_onnx::infer::infer;
-use divi_onnx::{Attr, Dim, Error, Node, Op, TensorType, Value, schema};
+use divi_onnx::{Attr, DType, Dim, Error, Node, Op, TensorType, Value, schema};
 use std::collections::VecDeque;
 
 /// Operands of an entry that are not assigned to an operator yet.
@@ -42,8 +42,14 @@ impl Entry {
                     .ok_or_else(|| failed(Error::new("needs an operand")))?,
             };
             let rest = self.further(index, &first.0, &mut pool);
+            // The further operand of a view is a shape, or a list of axes.
+            let is_view = op.known().is_some_and(Op::is_view);
+            let further_type = |shape: &[u64]| match self.ty(shape) {
+                ty if is_view => TensorType { dtype: DType::I64, ..ty },
+                ty => ty,
+            };
             let operands: Vec<(Value, bool)> = std::iter::once(first)
-                .chain(rest.into_iter().map(|(shape, is_constant)| (self.ty(&shape), is_constant)))
+                .chain(rest.into_iter().map(|(shape, is_constant)| (further_type(&shape), is_constant)))
                 .map(|(ty, is_constant)| (Value::new(ty), is_constant))
                 .collect();
             let inputs: Vec<Option<&Value>> = operands.iter().map(|(value, _)| Some(value)).collect();
@@ -132,7 +138,7 @@ impl Entry {
             Some(Attr::Int(value)) => value.unsigned_abs(),
             _ => 0,
         };
-        match op.known() {
+        match op.known().map(Op::onnx_op) {
             Some(Op::Conv) => {
                 let kernel = match op.attributes.get("kernel_shape") {
                     Some(Attr::Ints(kernel)) => kernel.iter().map(|size| size.unsigned_abs()).collect(),
@@ -163,12 +169,13 @@ struct Needs {
 }
 
 fn needs(op: &Member) -> Needs {
-    let Some(schema) = schema::find(&op.name) else {
+    let known = op.known();
+    let Some(schema) = schema::find(known.map_or(&op.name, |op| op.onnx_op().name())) else {
         return Needs { is_variadic: true, either: 0, constants: 0, optional: 0 };
     };
     let required = schema.inputs.required.saturating_sub(1);
     let optional = schema.inputs.named.saturating_sub(schema.inputs.required);
-    let has_weights = op.known().is_some_and(|op| {
+    let has_weights = known.is_some_and(|op| {
         matches!(op.class(), Class::Conv | Class::BatchNorm | Class::Normalization | Class::Recurrent) || op == Op::Gemm
     });
     let (either, constants) = if has_weights { (0, required) } else { (required, 0) };

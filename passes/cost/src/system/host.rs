@@ -52,6 +52,7 @@ fn describe(kinds: Vec<(Kind, Detected)>) -> System {
                 launch: None,
                 execution: Execution::Eager,
                 profile: None,
+                cost_model: found.cost_model,
                 streams_weights: false,
                 node: None,
             });
@@ -93,6 +94,7 @@ mod tests {
             rates: Rates::with_type_ratios(FlopsPerSecond(1.0), BytesPerSecond(1.0), TypeRatios::UNKNOWN),
             host,
             peers,
+            cost_model: None,
         };
         let cpus = vec![device("cpu0", None, vec![])];
         let gpus = vec![

@@ -37,6 +37,7 @@ pub(super) const DEVICE_KEYS: &[&str] = &[
     "launch",
     "execution",
     "profile",
+    "cost_model",
     "weights",
     "node",
 ];
@@ -223,6 +224,7 @@ pub(super) fn device_fields(
     let launch = fields.quantity("launch", Seconds::parse, None);
     let execution = fields.word("execution", &[("eager", Execution::Eager), ("captured", Execution::Captured)]);
     let profile = fields.text("profile").map(|path| resolve_path(file, path));
+    let cost_model = fields.text("cost_model").map(|path| resolve_path(file, path));
     let weights = fields.word("weights", &[("resident", false), ("streamed", true)]);
     let node = fields.identifier("node").map(str::to_owned);
 
@@ -263,6 +265,7 @@ pub(super) fn device_fields(
         launch,
         execution: execution.unwrap_or_default(),
         profile,
+        cost_model,
         streams_weights: weights.unwrap_or_default(),
         node,
     })

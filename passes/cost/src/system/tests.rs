@@ -48,6 +48,7 @@ bandwidth = '4 TB/s'
 launch = '3 us'
 execution = 'captured'
 profile = 'profiles/h200.json'
+cost_model = 'h200-model.json'
 [[link]]
 from = 'cpu'
 to = 'gpu'
@@ -79,6 +80,7 @@ bus = 'pcie0'
         launch: Some(Seconds(3e-6)),
         execution: Execution::Captured,
         profile: Some(PathBuf::from("folder/profiles/h200.json")),
+        cost_model: Some(PathBuf::from("folder/h200-model.json")),
         streams_weights: false,
         node: None,
     };

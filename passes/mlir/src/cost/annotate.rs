@@ -57,7 +57,7 @@ pub fn annotate_cost(module: Operation<'_>, system: &str) -> Result<AnnotateCost
         Present::Size(size) => u32::try_from(size).unwrap_or(u32::MAX),
         Present::None | Present::Open => 1,
     };
-    let mut sources = vec![[0u64; 3]; system.devices.len()];
+    let mut sources = vec![[0u64; TimeSource::ALL.len()]; system.devices.len()];
     for (i, &operation) in tasks.operations.iter().enumerate() {
         let supported: Vec<bool> = system.devices.iter().map(|device| supports(device.kind, operation)).collect();
         if !supported.contains(&true) {
@@ -90,6 +90,7 @@ pub fn annotate_cost(module: Operation<'_>, system: &str) -> Result<AnnotateCost
         num_tasks: tasks.operations.len() as u64,
         num_measured: total(TimeSource::Measured),
         num_interpolated: total(TimeSource::Interpolated),
+        num_calibrated: total(TimeSource::Calibrated),
         num_estimated: total(TimeSource::Estimated),
     })
 }
@@ -250,12 +251,14 @@ fn write(operation: Operation<'_>, system: &System, task: &Task, times: &[Option
 }
 
 /// Writes onto the module how many times come from each source.
-fn write_sources(module: Operation<'_>, system: &System, sources: &[[u64; 3]]) {
+fn write_sources(module: Operation<'_>, system: &System, sources: &[[u64; TimeSource::ALL.len()]]) {
     let context = module.context();
     let devices = system.devices.iter().zip(sources).map(|(device, counts)| {
-        let entries = [TimeSource::Measured, TimeSource::Interpolated, TimeSource::Estimated];
         let count = |source: TimeSource| attr::integer(context, saturated(counts[source as usize]));
-        let entries = entries.map(|source| (source.name(), count(source)));
+        // Only a device with a model of its own has calibrated times.
+        let is_possible = |source: &TimeSource| *source != TimeSource::Calibrated || device.cost_model.is_some();
+        let entries = TimeSource::ALL.into_iter().filter(is_possible).map(|source| (source.name(), count(source)));
+        let entries: Vec<_> = entries.collect();
         (device.id.as_str(), attr::dictionary(context, &entries))
     });
     module.set(attr::COSTS, &devices.collect::<Vec<_>>());

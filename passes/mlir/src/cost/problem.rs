@@ -1,6 +1,9 @@
 //! `divi-emit-problem`: builds the planning problem of a module with costs.
 
-use super::read::{Costs, read};
+use super::{
+    read::{Costs, read},
+    source::CostSource,
+};
 use crate::{
     declared::EmitProblem,
     ir::{Failure, describe, error, value_bytes},
@@ -46,6 +49,8 @@ pub(crate) struct ModuleProblem<'m> {
     pub(crate) kinds: Vec<String>,
     /// Kind of each device.
     pub(crate) device_kinds: Vec<String>,
+    /// Source of the costs.
+    pub(crate) cost_source: CostSource,
 }
 
 impl<'m> ModuleProblem<'m> {
@@ -77,6 +82,7 @@ impl<'m> ModuleProblem<'m> {
             host,
             kinds: costs.tasks.iter().map(|task| task.kind.to_owned()).collect(),
             device_kinds: costs.devices.iter().map(|device| device.kind.clone()).collect(),
+            cost_source: CostSource::of(module),
         })
     }
 

@@ -5,6 +5,7 @@ use crate::{
     ir::{Failure, describe, error},
     tasks::{Tasks, entry, task_kind, task_name},
 };
+use divi_cost::TimeSource;
 use divi_dialect::{BatchCost, Operation, attr, op};
 
 /// Device that a module declares.
@@ -17,8 +18,8 @@ pub(super) struct Device {
     pub(super) batch_sizes: Vec<u32>,
     /// Cluster node that the device is part of.
     pub(super) node: Option<i64>,
-    /// Number of tasks with measured, interpolated and estimated times, if the module has them.
-    pub(super) sources: Option<[i64; 3]>,
+    /// Number of tasks by the source of their times, if the module has them.
+    pub(super) sources: Option<Vec<(TimeSource, i64)>>,
 }
 
 /// Task with its costs.
@@ -83,8 +84,9 @@ pub(super) fn devices(module: Operation<'_>) -> Vec<Device> {
         }
         let counted = sources.and_then(|sources| attr::entry(sources, name));
         let sources = counted.and_then(|counted| {
-            let count = |key| attr::entry(counted, key).and_then(attr::as_integer);
-            Some([count("measured")?, count("interpolated")?, count("estimated")?])
+            let count = |source: TimeSource| attr::entry(counted, source.name()).and_then(attr::as_integer);
+            let counts = TimeSource::ALL.into_iter().filter_map(|source| Some((source, count(source)?)));
+            Some(counts.collect::<Vec<_>>()).filter(|counts| !counts.is_empty())
         });
         Device {
             name: name.to_owned(),

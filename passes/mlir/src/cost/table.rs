@@ -119,8 +119,12 @@ fn text_table(costs: &Costs<'_>, limit: usize) -> String {
         // Writing to a String cannot fail.
         let _ =
             write!(table, "{}: batch {batch}, all tasks take {peak} of {}", device.name, Bytes(device.memory_bytes));
-        if let Some([measured, interpolated, estimated]) = device.sources {
-            let _ = write!(table, "; {measured} tasks measured, {interpolated} interpolated, {estimated} estimated");
+        if let Some(sources) = &device.sources {
+            let counts = sources.iter().enumerate().map(|(index, (source, count))| {
+                let unit = if index == 0 { " tasks" } else { "" };
+                format!("{count}{unit} {}", source.name())
+            });
+            let _ = write!(table, "; {}", counts.collect::<Vec<_>>().join(", "));
         }
         table.push('\n');
     }

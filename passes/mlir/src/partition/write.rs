@@ -2,7 +2,7 @@
 
 use super::{copies, moves};
 use crate::{
-    cost::ModuleProblem,
+    cost::{CostSource, ModuleProblem},
     decisions::{self, PipelineRules},
     fingerprint::fingerprint,
     ir::{Failure, error},
@@ -113,6 +113,7 @@ pub(crate) fn write_certificate(module: Operation<'_>, plan: &Plan, shape: Pipel
         ("seed", attr::integer(context, i64::try_from(plan.seed).unwrap_or(i64::MAX))),
     ];
     entries.extend(plan.verified_bound.map(|verified| ("verified_bound", attr::float(context, verified.0))));
+    entries.extend(CostSource::of(module).name().map(|source| ("costs", attr::string(context, source))));
     entries.extend(marks.decisions.as_ref().map(|decisions| ("decisions", attr::string(context, decisions))));
     entries.extend(marks.model.as_ref().map(|model| ("model", attr::string(context, model))));
     entries.extend(marks.problem.as_ref().map(|problem| ("problem", attr::string(context, problem))));

@@ -33,6 +33,7 @@ pub(super) fn of(report: &Report<'_>) -> Value {
         "proof": plan.proof.name(),
         "verifiedBound": plan.verified_bound,
         "gap": plan.gap,
+        "costs": report.about.costs,
         "cost": timeline.cost.map(StageCost::name),
         "end": timeline.end,
         "devices": devices(report),

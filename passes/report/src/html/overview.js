@@ -24,7 +24,9 @@
   const verified = data.proof !== 'solver';
   const optimal = closed && verified && data.value > 0 ? element('span', {class: 'badge good'}, 'optimal') : null;
   const tiles = [
-    tile(micros(data.value), objectives[data.objective] + (data.inputs > 1 ? ` (${data.inputs})` : '')),
+    tile(micros(data.value), [
+      objectives[data.objective] + (data.inputs > 1 ? ` (${data.inputs})` : ''), ...(data.costs ? [`${data.costs} costs`] : []),
+    ].join(', ')),
     tile(micros(data.bound), (data.boundBy ? `bound by ${data.boundBy}` : 'bound') + (verified ? '' : ', not verified')),
     tile(closed ? '0.00 %' : percent(data.gap, 2), 'gap', optimal),
     tile(number(tasks, 0), tasks === 1 ? 'task' : 'tasks'),

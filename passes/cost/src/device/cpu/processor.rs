@@ -9,6 +9,8 @@ use crate::{
 /// Properties of a CPU.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Processor {
+    /// Product name.
+    pub(super) name: String,
     /// Hardware threads that this process may use.
     pub(super) threads: u32,
     /// Hardware threads per core, which share its execution units.
@@ -59,6 +61,7 @@ impl Processor {
             lines().filter(|(key, _)| *key == "physical id").map(|(_, id)| id).max_by_key(|id| id.parse::<u32>().ok());
         let bogomips = if is_arm { None } else { number("bogomips") };
         Self {
+            name: name.to_owned(),
             threads,
             threads_per_core: (siblings as u32).clamp(1, 8),
             sockets: sockets.and_then(|id| id.parse::<u32>().ok()).map_or(1, |id| id.min(63) + 1),
