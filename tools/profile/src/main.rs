@@ -1,5 +1,6 @@
 //! `divi-profile`: measurement of devices and models, as profiles and as coefficients of the cost model.
 
+mod calibrate;
 mod convert;
 mod device;
 mod files;
@@ -22,6 +23,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    Calibrate(calibrate::Calibrate),
     Convert(convert::Convert),
     Fit(fit::Fit),
     Measure(measure::Measure),
@@ -35,6 +37,7 @@ fn main() -> ExitCode {
         Err(status) => return status,
     };
     let outcome = match arguments.command {
+        Command::Calibrate(command) => command.run(),
         Command::Convert(command) => command.run(),
         Command::Fit(command) => command.run(),
         Command::Measure(command) => command.run(),

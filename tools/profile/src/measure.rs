@@ -20,6 +20,7 @@ use kind::Kinds;
 use link::Measured;
 use progress::Progress;
 use record::Record;
+pub(crate) use settings::seconds;
 use settings::{Batches, Settings};
 use std::{path::PathBuf, time::Duration};
 
@@ -33,7 +34,7 @@ use std::{path::PathBuf, time::Duration};
 #[command(verbatim_doc_comment)]
 pub(crate) struct Measure {
     /// Models to measure; none with --system-out to measure links only
-    #[arg(value_name = "MODEL.onnx")]
+    #[arg(value_name = "MODEL.onnx|MODEL.mlir")]
     models: Vec<String>,
     /// Profile to extend
     #[arg(short, value_name = "PROFILE.json", required = true)]
@@ -74,6 +75,30 @@ pub(crate) struct Measure {
 }
 
 impl Measure {
+    /// Measures models without links.
+    pub(crate) fn of_tasks(
+        models: Vec<String>,
+        system: String,
+        output: String,
+        time_limit: Duration,
+        quiet: bool,
+    ) -> Self {
+        Self {
+            models,
+            output,
+            system,
+            batch: None,
+            weights: None,
+            weights_dir: None,
+            cpu: "native".to_owned(),
+            time_limit,
+            links: "keep".to_owned(),
+            choices: None,
+            system_out: None,
+            quiet,
+        }
+    }
+
     pub(crate) fn run(self) -> Result<(), String> {
         let settings = Settings::of(self)?;
         let mut system = System::load(&settings.system).map_err(|error| plain(&error.to_string()))?;

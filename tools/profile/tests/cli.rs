@@ -215,9 +215,12 @@ fn errors_leave_nothing_behind() {
 fn errors_name_the_cause() {
     misses(
         &[],
-        "'divi-profile' requires a subcommand but one was not provided\n  [subcommands: convert, fit, measure]\n",
+        "'divi-profile' requires a subcommand but one was not provided\n  [subcommands: calibrate, convert, fit, measure]\n",
     );
-    misses(&["guess"], "unrecognized subcommand 'guess'\n\n  tip: available commands: convert, fit, measure\n");
+    misses(
+        &["guess"],
+        "unrecognized subcommand 'guess'\n\n  tip: available commands: calibrate, convert, fit, measure\n",
+    );
     misses(&["convert"], "the following required arguments were not provided:\n  <TABLE.json>\n");
     misses(&["convert", "a", "b"], "unexpected argument 'b' found\n");
     misses(&["fit"], "the following required arguments were not provided:\n  <FILE.json>...\n");
@@ -272,7 +275,7 @@ fn help_is_printed() {
         (&["--help"][..], "<COMMAND>"),
         (&["fit", "--help"], "fit [OPTIONS] <FILE.json>..."),
         (&["convert", "-h"], "convert [OPTIONS] <TABLE.json>"),
-        (&["measure", "-h"], "measure [OPTIONS] -o <PROFILE.json> [MODEL.onnx]..."),
+        (&["measure", "-h"], "measure [OPTIONS] -o <PROFILE.json> [MODEL.onnx|MODEL.mlir]..."),
     ] {
         let (stdout, _) = succeeds(arguments, "");
         assert!(stdout.contains(&format!("\nUsage: divi-profile {usage}\n")), "{stdout}");

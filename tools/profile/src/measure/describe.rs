@@ -36,7 +36,7 @@ pub(super) fn toml(system: &System, file: &str) -> String {
 fn described(device: &Device, folder: &Path) -> String {
     let rates = &device.rates;
     let flops = |rate: f64| Some(quantity(rate / 1e9, "GFLOP/s"));
-    let profile = device.profile.as_ref().map(|profile| quoted(&relative(profile, folder).to_string_lossy()));
+    let path = |path: &Option<PathBuf>| Some(quoted(&relative(path.as_ref()?, folder).to_string_lossy()));
     table(
         "device",
         &[
@@ -54,7 +54,8 @@ fn described(device: &Device, folder: &Path) -> String {
             ("bandwidth", Some(quantity(rates.bandwidth.0 / 1e9, "GB/s"))),
             ("launch", device.launch.map(|launch| quantity(launch.micros(), "us"))),
             ("execution", (device.execution == Execution::Captured).then(|| quoted("captured"))),
-            ("profile", profile),
+            ("profile", path(&device.profile)),
+            ("cost_model", path(&device.cost_model)),
             ("weights", device.streams_weights.then(|| quoted("streamed"))),
             ("node", device.node.as_deref().map(quoted)),
         ],

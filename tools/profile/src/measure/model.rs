@@ -40,13 +40,7 @@ pub(super) fn compile(
 ) -> Result<Compiled, String> {
     let fail = |message: String| format!("{}: {message}", model.display());
     let context = divi_passes::new_context();
-    let source = Source::open(model).map_err(|error| error.to_string())?;
-    let options = import::Options {
-        batch: Some(batch.unwrap_or(1).into()),
-        weights_dir: settings.weights_dir.clone(),
-        ..Default::default()
-    };
-    let (module, _) = import(&context, &source, &options).map_err(|error| plain(&error.to_string()))?;
+    let module = read(&context, model, batch, settings)?;
     let root = Operation::from(&module);
     let system = system.to_str().ok_or("the name of the temporary folder is not UTF-8")?;
     let plan = partition::Options { algorithm: "single".to_owned(), ..Default::default() };
@@ -71,6 +65,23 @@ pub(super) fn compile(
         Ok(Compiled::Bundle { batch: present })
     })
     .map_err(fail)
+}
+
+/// Reads a model: MLIR if its name says so, otherwise ONNX.
+fn read<'c>(context: &'c Context, model: &Path, batch: Option<u32>, settings: &Settings) -> Result<Module<'c>, String> {
+    if model.extension().is_some_and(|extension| extension == "mlir") {
+        let text = std::fs::read(model).map_err(|error| format!("{}: {error}", model.display()))?;
+        let parse = || divi_dialect::parse_module(context, &text).ok_or(Failure);
+        return with_messages(context, parse).map_err(|message| format!("{}: {message}", model.display()));
+    }
+    let source = Source::open(model).map_err(|error| error.to_string())?;
+    let options = import::Options {
+        batch: Some(batch.unwrap_or(1).into()),
+        weights_dir: settings.weights_dir.clone(),
+        ..Default::default()
+    };
+    let (module, _) = import(context, &source, &options).map_err(|error| plain(&error.to_string()))?;
+    Ok(module)
 }
 
 /// Compiles a plan, given as text, into a folder.

@@ -118,7 +118,7 @@ pub(super) fn seed(text: &str) -> Result<u64, String> {
     seed.ok_or_else(|| "must be random:SEED, as in random:1".to_owned())
 }
 
-pub(super) fn seconds(text: &str) -> Result<Duration, String> {
+pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(divi_cli::seconds(text)?).map_err(|error| error.to_string())
 }
 
