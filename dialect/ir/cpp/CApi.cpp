@@ -177,6 +177,8 @@ int64_t diviElementsGetByteLength(MlirAttribute attribute) {
     return (elements.getNumElements() * width + 7) / 8;
   if (auto complex = dyn_cast<ComplexType>(element))
     return elements.getNumElements() * 2 * (complex.getElementType().getIntOrFloatBitWidth() / 8);
+  if (element.isIndex())
+    return elements.getNumElements() * (IndexType::kInternalStorageBitWidth / 8);
   return elements.getNumElements() * (element.isInteger(1) ? 1 : element.getIntOrFloatBitWidth() / 8);
 }
 

@@ -7,6 +7,10 @@ mod rust;
 use divi_build::{cxx, link_shared_highs, link_shared_mlir, out_dir, tablegen, tablegen_records};
 use std::{env, fs};
 
+/// Sources in C++: what needs classes of MLIR that its C API does not have.
+const FILES: [&str; 5] =
+    ["cpp/Linalg.cpp", "cpp/LinalgToOnnx.cpp", "cpp/OnnxBuilder.cpp", "cpp/Passes.cpp", "cpp/ScalarToOnnx.cpp"];
+
 fn main() {
     compile_schema();
     tablegen("Passes.td", "Passes.h.inc", &["-gen-pass-decls", "-name=Divi"]);
@@ -22,7 +26,7 @@ fn main() {
     println!("cargo:rerun-if-changed=build");
     let dialect = env::var("DEP_DIVI_DIALECT_INCLUDE").expect("divi-dialect exports its include directories");
     let mut build = cxx();
-    build.includes(dialect.split(':')).files(["cpp/Linalg.cpp", "cpp/Passes.cpp"]).compile("divi_passes");
+    build.includes(dialect.split(':')).files(FILES).compile("divi_passes");
     link_shared_mlir();
     link_shared_highs();
     let here = env::var("CARGO_MANIFEST_DIR").expect("cargo sets it");

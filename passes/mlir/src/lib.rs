@@ -6,6 +6,7 @@
 
 pub mod bundle;
 pub mod canonicalize;
+mod convert_linalg;
 mod convert_precision;
 pub mod cost;
 mod decisions;

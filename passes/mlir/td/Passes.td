@@ -150,6 +150,26 @@ def Rebatch : DiviPass<"divi-rebatch"> {
   let dependentDialects = ["::divi::onnx::ONNXDialect"];
 }
 
+def ConvertLinalg : DiviPass<"divi-convert-linalg"> {
+  let summary = "Convert linalg operations on tensors to onnx operators";
+  let description = [{
+    Converts operations on tensors of the linalg, tensor, arith and math dialects to onnx operators, for which there is code on every
+    kind of device. Loops and body of a linalg operation determine its operators, whether it has a name or is a linalg.generic:
+    products and convolutions in any layout (with groups, strides and dilations), pools, sums, products, minima and maxima over
+    some loops, and element-wise functions. Operands are transposed into the order of the loops where necessary. Operations of
+    tosa are first converted to these dialects (`--tosa-to-linalg-pipeline`).
+
+    An operation without counterpart stays, with a warning that tells the reason: it can be planned, but not compiled. Shapes
+    must be static. The pass runs before divi-fuse, on a module without a plan. `divi.` attributes of an operation are copied to
+    its operators.
+  }];
+  let statistics = [
+    Statistic<"numConverted", "num-converted", "Number of operations that were converted">,
+    Statistic<"numLeft", "num-left", "Number of operations that were left with a warning">,
+  ];
+  let dependentDialects = ["::divi::onnx::ONNXDialect"];
+}
+
 def ConvertPrecision : DiviPass<"divi-convert-precision"> {
   let summary = "Compute convolutions and matrix products in a half-precision type";
   let description = [{

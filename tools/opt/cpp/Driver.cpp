@@ -7,6 +7,9 @@
 #include "Passes.h"
 #include "mlir/CAPI/IR.h"
 #include "mlir/CAPI/Support.h"
+#include "mlir/Conversion/TosaToArith/TosaToArith.h"
+#include "mlir/Conversion/TosaToLinalg/TosaToLinalg.h"
+#include "mlir/Conversion/TosaToTensor/TosaToTensor.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
@@ -86,6 +89,30 @@ struct CheckOutputs : PassWrapper<CheckOutputs, OperationPass<ModuleOp>> {
     markAllAnalysesPreserved();
   }
   std::string irFolder, output;
+};
+
+/// Converts operations of tosa to linalg, for which divi-convert-linalg has operators, with MLIR's passes.
+struct ConvertTosa : PassWrapper<ConvertTosa, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ConvertTosa)
+  StringRef getArgument() const override { return "convert-tosa"; }
+  void getDependentDialects(DialectRegistry &registry) const override { pipeline().getDependentDialects(registry); }
+  void runOnOperation() override {
+    auto isTosa = [](Operation *op) {
+      return isa_and_present<tosa::TosaDialect>(op->getDialect()) ? WalkResult::interrupt() : WalkResult::advance();
+    };
+    if (!getOperation().walk(isTosa).wasInterrupted())
+      return;
+    OpPassManager passes = pipeline();
+    if (failed(runPipeline(passes, getOperation())))
+      signalPassFailure();
+  }
+  static OpPassManager pipeline() {
+    OpPassManager passes(ModuleOp::getOperationName());
+    tosa::addTosaToLinalgPasses(passes, TosaToLinalgOptions(), TosaToLinalgNamedOptions(), std::nullopt);
+    passes.addNestedPass<func::FuncOp>(createTosaToTensorPass());
+    passes.addNestedPass<func::FuncOp>(createTosaToArithPass(TosaToArithPassOptions{/*includeApplyRescale=*/true}));
+    return passes;
+  }
 };
 
 /// Adds the phases from a model to the requested output.
@@ -180,6 +207,11 @@ static void extendPipeline(MlirOptMainConfig &config, StringRef input, StringRef
       RebatchOptions rebatch;
       rebatch.batch = batch;
       manager.addPass(createRebatch(rebatch));
+    }
+    // Code exists for onnx operators.
+    if (plans() && writesFolder()) {
+      manager.addPass(std::make_unique<ConvertTosa>());
+      manager.addPass(createConvertLinalg());
     }
     if (converts) {
       ConvertPrecisionOptions options;

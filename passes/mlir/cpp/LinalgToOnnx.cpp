@@ -1,0 +1,726 @@
+// Conversion of operations on tensors of the linalg, tensor, arith and math dialects to onnx operators, for which there is
+// code.
+//
+// A structured operation of linalg is a loop nest over its operands. Its loops and its body determine what it computes,
+// whatever its name: a product or convolution, a pool, another reduction, or an element-wise function. Operands are brought
+// into the loops' order by transposes, the results back into that of the output.
+
+#include "ScalarToOnnx.h"
+
+#include "mlir/CAPI/IR.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SmallBitVector.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include <cmath>
+#include <numeric>
+
+using namespace mlir;
+using namespace divi;
+
+extern "C" {
+/// Converts the operations of a module. Sets the numbers of converted operations, and of those that were left with a warning.
+/// Returns false and emits an error if there are such operations, but the module has a plan of them.
+bool diviConvertLinalgToOnnx(MlirOperation module, uint64_t *converted, uint64_t *left);
+}
+
+namespace {
+
+/// Function that combines an element with the accumulator of a reduction.
+struct Combiner {
+  StringRef reduction, elementwise, pool;
+  /// Value that changes nothing.
+  double neutral;
+};
+
+/// Returns the combiner of an operation in the body of a reduction.
+std::optional<Combiner> combinerOf(Operation *op) {
+  constexpr double infinity = HUGE_VAL;
+  return llvm::TypeSwitch<Operation *, std::optional<Combiner>>(op)
+      .Case<arith::AddFOp, arith::AddIOp>([](auto) { return Combiner{"ReduceSum", "Add", "AveragePool", 0.0}; })
+      .Case<arith::MulFOp, arith::MulIOp>([](auto) { return Combiner{"ReduceProd", "Mul", "", 1.0}; })
+      .Case<arith::MaximumFOp, arith::MaxSIOp, arith::MaxNumFOp>(
+          [=](auto) { return Combiner{"ReduceMax", "Max", "MaxPoolSingleOut", -infinity}; })
+      .Case<arith::MinimumFOp, arith::MinSIOp, arith::MinNumFOp>(
+          [=](auto) { return Combiner{"ReduceMin", "Min", "MaxPoolSingleOut", infinity}; })
+      .Default([](Operation *) { return std::nullopt; });
+}
+
+/// Two loops that index one dimension of an operand: `stride * output + dilation * tap`.
+struct Window {
+  unsigned output;
+  /// Absent if the window has one element.
+  std::optional<unsigned> tap;
+  int64_t stride, dilation;
+};
+
+/// Returns the loop and factor of `loop` or `loop * factor`.
+std::optional<std::pair<unsigned, int64_t>> scaledLoop(AffineExpr expression) {
+  if (auto loop = dyn_cast<AffineDimExpr>(expression))
+    return std::pair(loop.getPosition(), int64_t(1));
+  auto product = dyn_cast<AffineBinaryOpExpr>(expression);
+  if (!product || product.getKind() != AffineExprKind::Mul)
+    return std::nullopt;
+  auto loop = dyn_cast<AffineDimExpr>(product.getLHS());
+  auto factor = dyn_cast<AffineConstantExpr>(product.getRHS());
+  if (!loop || !factor || factor.getValue() <= 0)
+    return std::nullopt;
+  return std::pair(loop.getPosition(), factor.getValue());
+}
+
+class LinalgConverter {
+public:
+  LinalgConverter(linalg::LinalgOp op, StringRef name)
+      : op(op), onnx(op, name), ranges(op.getStaticLoopRanges()), isReduction(ranges.size()) {
+    auto iterators = op.getIteratorTypesArray();
+    for (auto [loop, iterator] : llvm::enumerate(iterators))
+      isReduction[loop] = iterator == utils::IteratorType::reduction;
+  }
+
+  /// Creates the operators that compute the results. Returns nothing, and sets the reason, if there are none.
+  SmallVector<Value> convert();
+  std::string reason;
+
+private:
+  Value fail(const Twine &why) {
+    if (reason.empty())
+      reason = why.str();
+    return {};
+  }
+
+  AffineMap mapOf(OpOperand *operand) { return op.getMatchingIndexingMap(operand); }
+  OpOperand *operandOf(Value value);
+  int64_t rangeOf(unsigned loop) const { return ranges[loop]; }
+  SmallVector<int64_t> rangesOf(ArrayRef<unsigned> loops) const {
+    return llvm::map_to_vector(loops, [&](unsigned loop) { return ranges[loop]; });
+  }
+  static int64_t product(ArrayRef<int64_t> sizes) {
+    int64_t all = 1;
+    for (int64_t size : sizes)
+      all *= size;
+    return all;
+  }
+
+  Value inLoops(OpOperand *operand);
+  Value evaluate(Value value);
+  Value convertedCasts(Value value, Value data);
+  Value toOutput(Value value, ArrayRef<unsigned> loops, OpOperand *init);
+  Value combinedWithInit(Value value, OpOperand *init, const Combiner &combiner);
+  bool isNeutral(Value init, const Combiner &combiner);
+
+  Value reduction(Value yielded, OpOperand *init);
+  Value elements(Value yielded, OpOperand *init);
+  Value productOrConvolution(Value factors, OpOperand *init, bool &isProduct);
+  Value pool(Value element, OpOperand *init, const Combiner &combiner, bool &isPool);
+  std::optional<SmallVector<Window>> windowsOf(AffineMap map);
+  Value windowed(Value data, AffineMap map, ArrayRef<unsigned> leading, ArrayRef<int64_t> leadingShape,
+                 ArrayRef<Window> windows);
+  SmallVector<NamedAttribute> windowAttributes(ArrayRef<Window> windows);
+
+  linalg::LinalgOp op;
+  OnnxBuilder onnx;
+  SmallVector<int64_t> ranges;
+  llvm::SmallBitVector isReduction;
+  /// Tensors over all loops, of size 1 along loops that they do not depend on, for scalars of the body.
+  DenseMap<Value, Value> tensors;
+};
+
+/// Returns the operand of a block argument, through conversions between types.
+OpOperand *LinalgConverter::operandOf(Value value) {
+  while (Operation *definer = value.getDefiningOp()) {
+    if (!isa<CastOpInterface>(definer) || definer->getNumOperands() != 1)
+      return nullptr;
+    value = definer->getOperand(0);
+  }
+  auto argument = dyn_cast<BlockArgument>(value);
+  if (!argument || argument.getOwner() != op.getBlock() || argument.getArgNumber() >= op->getNumOperands())
+    return nullptr;
+  return op.getMatchingOpOperand(argument);
+}
+
+/// Applies the conversions between a block argument and `value` to the whole operand.
+Value LinalgConverter::convertedCasts(Value value, Value data) {
+  Operation *definer = value.getDefiningOp();
+  if (!definer)
+    return data;
+  Value inner = convertedCasts(definer->getOperand(0), data);
+  return inner ? scalarToOnnx(onnx, definer, inner, reason) : inner;
+}
+
+/// Returns an operand as a tensor over all loops.
+Value LinalgConverter::inLoops(OpOperand *operand) {
+  Value value = operand->get();
+  if (!isa<RankedTensorType>(value.getType())) {
+    TypedAttr scalar;
+    if (!matchPattern(value, m_Constant(&scalar)))
+      return fail("a scalar operand is not a constant");
+    if (auto index = dyn_cast<IntegerAttr>(scalar); index && isa<IndexType>(index.getType()))
+      scalar = onnx.types().getI64IntegerAttr(index.getInt());
+    return onnx.splat(scalar);
+  }
+  SmallVector<std::pair<unsigned, int64_t>> axes;
+  SmallVector<int64_t> shape;
+  for (auto [axis, expression] : llvm::enumerate(mapOf(operand).getResults())) {
+    int64_t size = OnnxBuilder::shapeOf(value)[axis];
+    if (auto loop = dyn_cast<AffineDimExpr>(expression)) {
+      axes.emplace_back(loop.getPosition(), shape.size());
+      shape.push_back(size);
+    } else if (!isa<AffineConstantExpr>(expression) || size != 1) {
+      return fail("an operand is not indexed by loops");
+    }
+  }
+  value = onnx.reshape(value, shape);
+  llvm::sort(axes);
+  SmallVector<int64_t> order, full(ranges.size(), 1);
+  for (auto [index, axis] : llvm::enumerate(axes)) {
+    if (index > 0 && axes[index - 1].first == axis.first)
+      return fail("one loop indexes two dimensions of an operand");
+    order.push_back(axis.second);
+    full[axis.first] = shape[axis.second];
+  }
+  return onnx.reshape(onnx.transpose(value, order), full);
+}
+
+/// Returns a scalar of the body as a tensor over all loops.
+Value LinalgConverter::evaluate(Value value) {
+  if (Value known = tensors.lookup(value))
+    return known;
+  Value result;
+  TypedAttr scalar;
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    OpOperand *operand = argument.getOwner() == op.getBlock() ? operandOf(argument) : nullptr;
+    if (!operand)
+      return fail("the body reads a scalar argument of the function");
+    if (op.isDpsInit(operand) && isReduction.any())
+      return fail("the body uses its accumulator in another way than a sum, product, minimum or maximum");
+    if (op.isDpsInit(operand) && operand->get().getDefiningOp<tensor::EmptyOp>())
+      return fail("the body reads a tensor.empty");
+    result = inLoops(operand);
+  } else if (matchPattern(value, m_Constant(&scalar))) {
+    if (auto index = dyn_cast<IntegerAttr>(scalar); index && isa<IndexType>(index.getType()))
+      scalar = onnx.types().getI64IntegerAttr(index.getInt());
+    result = onnx.splat(scalar);
+  } else if (auto index = value.getDefiningOp<linalg::IndexOp>()) {
+    SmallVector<int64_t> numbers(rangeOf(index.getDim())), shape(ranges.size(), 1);
+    std::iota(numbers.begin(), numbers.end(), 0);
+    shape[index.getDim()] = numbers.size();
+    result = onnx.constant(DenseElementsAttr::get(
+        RankedTensorType::get(shape, onnx.types().getI64Type()), ArrayRef<int64_t>(numbers)));
+  } else {
+    Operation *definer = value.getDefiningOp();
+    if (definer->getBlock() != op.getBlock())
+      return fail("the body reads a scalar that is not a constant");
+    SmallVector<Value> operands;
+    for (Value operand : definer->getOperands()) {
+      operands.push_back(evaluate(operand));
+      if (!operands.back())
+        return {};
+    }
+    result = scalarToOnnx(onnx, definer, operands, reason);
+  }
+  return tensors[value] = result;
+}
+
+/// Brings a tensor over `loops` into the dimensions of the output.
+Value LinalgConverter::toOutput(Value value, ArrayRef<unsigned> loops, OpOperand *init) {
+  AffineMap map = mapOf(init);
+  SmallVector<int64_t> order;
+  for (AffineExpr expression : map.getResults()) {
+    auto loop = dyn_cast<AffineDimExpr>(expression);
+    const unsigned *found = loop ? llvm::find(loops, loop.getPosition()) : loops.end();
+    if (found == loops.end())
+      return fail("the output is not indexed by loops");
+    order.push_back(found - loops.begin());
+  }
+  if (order.size() != loops.size())
+    return fail("the output does not have all parallel loops");
+  return onnx.transpose(value, order);
+}
+
+/// Returns true if a tensor has the combiner's neutral value everywhere, or no defined values.
+bool LinalgConverter::isNeutral(Value init, const Combiner &combiner) {
+  Operation *definer = init.getDefiningOp();
+  if (!definer || isa<tensor::EmptyOp>(definer))
+    return definer;
+  SplatElementsAttr elements = OnnxBuilder::splatOf(init);
+  if (!elements)
+    return false;
+  if (isa<FloatType>(elements.getElementType())) {
+    APFloat value = elements.getSplatValue<APFloat>();
+    return value.convertToDouble() == combiner.neutral;
+  }
+  APInt value = elements.getSplatValue<APInt>();
+  if (std::isinf(combiner.neutral))
+    return combiner.neutral < 0 ? value.isMinSignedValue() : value.isMaxSignedValue();
+  return value.getSExtValue() == int64_t(combiner.neutral);
+}
+
+Value LinalgConverter::combinedWithInit(Value value, OpOperand *init, const Combiner &combiner) {
+  if (!value || isNeutral(init->get(), combiner))
+    return value;
+  return onnx.elementwise(combiner.elementwise, {init->get(), value});
+}
+
+/// Returns the windows of an operand whose other dimensions are indexed by one loop each; nothing if some are not.
+std::optional<SmallVector<Window>> LinalgConverter::windowsOf(AffineMap map) {
+  SmallVector<Window> windows;
+  llvm::SmallBitVector seen(ranges.size());
+  auto take = [&](unsigned loop) { return !seen.test(loop) && (seen.set(loop), true); };
+  for (AffineExpr expression : map.getResults()) {
+    if (auto loop = dyn_cast<AffineDimExpr>(expression)) {
+      if (!take(loop.getPosition()))
+        return std::nullopt;
+      continue;
+    }
+    auto sum = dyn_cast<AffineBinaryOpExpr>(expression);
+    if (!sum)
+      return std::nullopt;
+    if (auto only = scaledLoop(expression)) {
+      if (isReduction[only->first] || !take(only->first))
+        return std::nullopt;
+      windows.push_back({only->first, std::nullopt, only->second, 1});
+      continue;
+    }
+    if (sum.getKind() != AffineExprKind::Add)
+      return std::nullopt;
+    auto first = scaledLoop(sum.getLHS()), second = scaledLoop(sum.getRHS());
+    if (first && second && isReduction[first->first])
+      std::swap(first, second);
+    if (!first || !second || isReduction[first->first] || !isReduction[second->first] || !take(first->first) ||
+        !take(second->first))
+      return std::nullopt;
+    windows.push_back({first->first, second->first, first->second, second->second});
+  }
+  return windows;
+}
+
+/// Returns data with the loops `leading` first, as dimensions of `leadingShape`, and then the dimensions of windows.
+Value LinalgConverter::windowed(Value data, AffineMap map, ArrayRef<unsigned> leading, ArrayRef<int64_t> leadingShape,
+                                ArrayRef<Window> windows) {
+  SmallVector<int64_t> order, sizes, shape(leadingShape);
+  auto axisOf = [&](auto matches) {
+    return llvm::find_if(map.getResults(), matches) - map.getResults().begin();
+  };
+  for (unsigned loop : leading)
+    order.push_back(axisOf([&](AffineExpr result) {
+      auto dim = dyn_cast<AffineDimExpr>(result);
+      return dim && dim.getPosition() == loop;
+    }));
+  // Data beyond the last window are cut off.
+  sizes = llvm::to_vector(OnnxBuilder::shapeOf(data));
+  for (const Window &window : windows) {
+    int64_t axis = axisOf([&](AffineExpr result) { return !isa<AffineDimExpr>(result) && result.isFunctionOfDim(window.output); });
+    int64_t taps = window.tap ? rangeOf(*window.tap) : 1;
+    sizes[axis] = (rangeOf(window.output) - 1) * window.stride + (taps - 1) * window.dilation + 1;
+    order.push_back(axis);
+    shape.push_back(sizes[axis]);
+  }
+  data = onnx.slice(data, SmallVector<int64_t>(sizes.size(), 0), sizes, SmallVector<int64_t>(sizes.size(), 1));
+  return onnx.reshape(onnx.transpose(data, order), shape);
+}
+
+SmallVector<NamedAttribute> LinalgConverter::windowAttributes(ArrayRef<Window> windows) {
+  SmallVector<int64_t> taps, strides, dilations, pads(2 * windows.size(), 0);
+  for (const Window &window : windows) {
+    taps.push_back(window.tap ? rangeOf(*window.tap) : 1);
+    strides.push_back(window.stride);
+    dilations.push_back(window.dilation);
+  }
+  return {onnx.attribute("kernel_shape", taps), onnx.attribute("strides", strides),
+          onnx.attribute("dilations", dilations), onnx.attribute("pads", pads)};
+}
+
+/// Converts a sum of products of two operands. Sets `isProduct` to false if it is none, or indexed in another way.
+Value LinalgConverter::productOrConvolution(Value factors, OpOperand *init, bool &isProduct) {
+  isProduct = false;
+  Operation *multiplication = factors.getDefiningOp();
+  if (!isa_and_present<arith::MulFOp, arith::MulIOp>(multiplication))
+    return {};
+  Value factor[] = {multiplication->getOperand(0), multiplication->getOperand(1)};
+  OpOperand *operand[] = {operandOf(factor[0]), operandOf(factor[1])};
+  auto isInput = [&](OpOperand *it) { return it && op.isDpsInput(it) && isa<RankedTensorType>(it->get().getType()); };
+  if (!isInput(operand[0]) || !isInput(operand[1]) || operand[0] == operand[1])
+    return {};
+  auto hasWindow = [&](OpOperand *it) { return !mapOf(it).isProjectedPermutation(); };
+  if (hasWindow(operand[1])) {
+    std::swap(factor[0], factor[1]);
+    std::swap(operand[0], operand[1]);
+  }
+  if (hasWindow(operand[1]) || !mapOf(init).isProjectedPermutation())
+    return {};
+  AffineMap dataMap = mapOf(operand[0]), weightMap = mapOf(operand[1]), outputMap = mapOf(init);
+  std::optional<SmallVector<Window>> windows = windowsOf(dataMap);
+  if (!windows)
+    return {};
+  auto isTap = [&](unsigned loop) { return llvm::any_of(*windows, [&](const Window &it) { return it.tap == loop; }); };
+  auto isPixel = [&](unsigned loop) {
+    return llvm::any_of(*windows, [&](const Window &it) { return it.output == loop; });
+  };
+  // Loops by the operands that they index.
+  SmallVector<unsigned> groups, rows, columns, depth, taps;
+  for (unsigned loop = 0; loop < ranges.size(); ++loop) {
+    bool data = dataMap.isFunctionOfDim(loop), weight = weightMap.isFunctionOfDim(loop),
+         output = outputMap.isFunctionOfDim(loop);
+    if (isPixel(loop) && !weight && output)
+      continue;
+    if (isTap(loop) && weight && !output)
+      continue;
+    if (isPixel(loop) || isTap(loop))
+      return {};
+    if (data && weight && output)
+      groups.push_back(loop);
+    else if (data && output)
+      rows.push_back(loop);
+    else if (weight && output)
+      columns.push_back(loop);
+    else if (data && weight)
+      depth.push_back(loop);
+    else
+      return {};
+  }
+  isProduct = true;
+  for (const Window &window : *windows)
+    if (window.tap)
+      taps.push_back(*window.tap);
+  Value data = convertedCasts(factor[0], operand[0]->get()), weights = convertedCasts(factor[1], operand[1]->get());
+  if (!data || !weights)
+    return {};
+  auto joined = [](std::initializer_list<ArrayRef<unsigned>> parts) {
+    SmallVector<unsigned> all;
+    for (ArrayRef<unsigned> part : parts)
+      llvm::append_range(all, part);
+    return all;
+  };
+  auto count = [&](ArrayRef<unsigned> loops) { return product(rangesOf(loops)); };
+  auto axesOf = [&](AffineMap map, ArrayRef<unsigned> loops) {
+    return llvm::map_to_vector(loops, [&](unsigned loop) {
+      return int64_t(*map.getResultPosition(getAffineDimExpr(loop, map.getContext())));
+    });
+  };
+  Type element = OnnxBuilder::elementOf(data);
+  SmallVector<unsigned> order = joined({groups, rows, columns});
+  Value result;
+  if (windows->empty()) {
+    SmallVector<int64_t> left = {count(rows), count(depth)}, right = {count(depth), count(columns)},
+                         both = {count(rows), count(columns)};
+    if (!groups.empty())
+      for (SmallVector<int64_t> *shape : {&left, &right, &both})
+        shape->insert(shape->begin(), count(groups));
+    Value a = onnx.reshape(onnx.transpose(data, axesOf(dataMap, joined({groups, rows, depth}))), left);
+    Value b = onnx.reshape(onnx.transpose(weights, axesOf(weightMap, joined({groups, depth, columns}))), right);
+    result = onnx.create("MatMul", RankedTensorType::get(both, element), {a, b});
+    result = onnx.reshape(result, rangesOf(order));
+  } else {
+    SmallVector<unsigned> pixels = llvm::map_to_vector(*windows, [](const Window &it) { return it.output; });
+    order = joined({rows, groups, columns, pixels});
+    data = windowed(data, dataMap, joined({rows, groups, depth}), {count(rows), count(groups) * count(depth)}, *windows);
+    weights = onnx.transpose(weights, axesOf(weightMap, joined({groups, columns, depth, taps})));
+    SmallVector<int64_t> kernel = {count(groups) * count(columns), count(depth)};
+    for (const Window &window : *windows)
+      kernel.push_back(window.tap ? rangeOf(*window.tap) : 1);
+    weights = onnx.reshape(weights, kernel);
+    SmallVector<int64_t> shape = {count(rows), kernel[0]};
+    llvm::append_range(shape, rangesOf(pixels));
+    SmallVector<NamedAttribute> attributes = windowAttributes(*windows);
+    attributes.push_back(onnx.attribute("group", count(groups)));
+    result = onnx.create("Conv", RankedTensorType::get(shape, element), {data, weights, onnx.none()}, attributes);
+    result = onnx.reshape(result, rangesOf(order));
+  }
+  return toOutput(result, order, init);
+}
+
+/// Converts a pool. Sets `isPool` to false if the operation is none.
+Value LinalgConverter::pool(Value element, OpOperand *init, const Combiner &combiner, bool &isPool) {
+  isPool = false;
+  OpOperand *operand = operandOf(element);
+  if (!operand || !op.isDpsInput(operand) || combiner.pool.empty() || !mapOf(init).isProjectedPermutation())
+    return {};
+  AffineMap map = mapOf(operand);
+  std::optional<SmallVector<Window>> windows = windowsOf(map);
+  if (!windows || windows->empty())
+    return {};
+  Value data = convertedCasts(element, operand->get());
+  if (!data || !isa<FloatType>(OnnxBuilder::elementOf(data)))
+    return fail("there are no pools of integers");
+  isPool = true;
+  SmallVector<unsigned> order;
+  for (unsigned loop = 0; loop < ranges.size(); ++loop) {
+    bool isWindow =
+        llvm::any_of(*windows, [&](const Window &it) { return it.output == loop || it.tap == loop; });
+    if (!isWindow && isReduction[loop])
+      return fail("a pool also reduces another dimension");
+    if (!isWindow)
+      order.push_back(loop);
+  }
+  SmallVector<int64_t> shape = {1, product(rangesOf(order))};
+  data = windowed(data, map, order, shape, *windows);
+  bool isMinimum = combiner.reduction == "ReduceMin";
+  if (isMinimum)
+    data = onnx.unary("Neg", data);
+  int64_t taps = 1;
+  for (const Window &window : *windows) {
+    shape.push_back(rangeOf(window.output));
+    order.push_back(window.output);
+    taps *= window.tap ? rangeOf(*window.tap) : 1;
+  }
+  Type type = OnnxBuilder::elementOf(data);
+  Value result =
+      onnx.create(combiner.pool, RankedTensorType::get(shape, type), data, windowAttributes(*windows));
+  if (isMinimum)
+    result = onnx.unary("Neg", result);
+  if (combiner.reduction == "ReduceSum" && taps != 1)
+    result = onnx.elementwise("Mul", {onnx.number(double(taps), type), result});
+  return toOutput(onnx.reshape(result, rangesOf(order)), order, init);
+}
+
+Value LinalgConverter::reduction(Value yielded, OpOperand *init) {
+  Operation *combination = yielded.getDefiningOp();
+  std::optional<Combiner> combiner = combination ? combinerOf(combination) : std::nullopt;
+  if (!combiner)
+    return fail("its body is not a sum, product, minimum or maximum");
+  Value accumulator = op.getMatchingBlockArgument(init);
+  Value element = combination->getOperand(0) == accumulator ? combination->getOperand(1) : combination->getOperand(0);
+  if (!llvm::is_contained(combination->getOperands(), accumulator) || element == accumulator)
+    return fail("its body does not combine an element with the accumulator");
+  bool isDone = false;
+  if (combiner->reduction == "ReduceSum")
+    if (Value result = productOrConvolution(element, init, isDone); isDone)
+      return combinedWithInit(result, init, *combiner);
+  // The number that is not NaN.
+  bool skipsNan = isa<arith::MaxNumFOp, arith::MinNumFOp>(combination);
+  if (!skipsNan)
+    if (Value result = pool(element, init, *combiner, isDone); isDone || !reason.empty())
+      return combinedWithInit(result, init, *combiner);
+  Value all = evaluate(element);
+  if (!all)
+    return {};
+  Type type = OnnxBuilder::elementOf(all);
+  if (type.isInteger(1))
+    return fail("there are no reductions of i1");
+  if (skipsNan)
+    all = onnx.elementwise("Where", {onnx.elementwise("IsNaN", all, onnx.types().getI1Type()),
+                                     onnx.number(combiner->neutral, type), all});
+  SmallVector<unsigned> parallel;
+  SmallVector<int64_t> axes, full(ranges.size(), 1);
+  if (OnnxBuilder::shapeOf(all).empty())
+    all = onnx.reshape(all, full);
+  for (unsigned loop = 0; loop < ranges.size(); ++loop) {
+    if (isReduction[loop])
+      axes.push_back(loop);
+    else
+      parallel.push_back(loop);
+  }
+  all = onnx.expand(all, ranges);
+  Value result = onnx.reshape(onnx.reduce(combiner->reduction, all, axes), rangesOf(parallel));
+  return combinedWithInit(toOutput(result, parallel, init), init, *combiner);
+}
+
+Value LinalgConverter::elements(Value yielded, OpOperand *init) {
+  Value result = evaluate(yielded);
+  if (!result)
+    return {};
+  auto loops = llvm::to_vector(llvm::seq<unsigned>(0, ranges.size()));
+  return toOutput(onnx.expand(result, ranges), loops, init);
+}
+
+SmallVector<Value> LinalgConverter::convert() {
+  auto isStatic = [](Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return tensor ? tensor.hasStaticShape() && !isa<IndexType>(tensor.getElementType()) : !isa<ShapedType>(type);
+  };
+  if (!llvm::all_of(op->getOperandTypes(), isStatic) || llvm::any_of(ranges, ShapedType::isDynamic)) {
+    fail("its operands are not tensors of static shape, with numbers as elements");
+    return {};
+  }
+  SmallVector<Value> results;
+  for (auto [index, yielded] : llvm::enumerate(op.getBlock()->getTerminator()->getOperands())) {
+    OpOperand *init = op.getDpsInitOperand(index);
+    Value result = isReduction.any() ? reduction(yielded, init) : elements(yielded, init);
+    if (!result)
+      return {};
+    results.push_back(result);
+  }
+  return results;
+}
+
+/// Converts the operations of a module in their order, so that operands are converted before users.
+class ModuleConverter {
+public:
+  explicit ModuleConverter(Operation *module) : module(module) {}
+  LogicalResult run();
+  uint64_t converted = 0, left = 0;
+
+private:
+  SmallVector<Value> convert(Operation *op, OnnxBuilder &onnx, StringRef name, std::string &reason);
+  Value inserted(OnnxBuilder &onnx, Value part, Value whole, ArrayRef<int64_t> offsets, unsigned axis);
+
+  Operation *module;
+};
+
+/// Returns `whole` with `part` at `offsets`, from dimension `axis` on.
+Value ModuleConverter::inserted(OnnxBuilder &onnx, Value part, Value whole, ArrayRef<int64_t> offsets, unsigned axis) {
+  auto shape = llvm::to_vector(OnnxBuilder::shapeOf(whole));
+  if (axis == shape.size() || OnnxBuilder::shapeOf(part) == ArrayRef(shape))
+    return part;
+  auto cut = [&](int64_t from, int64_t to) {
+    SmallVector<int64_t> start(shape.size(), 0), sizes = shape;
+    start[axis] = from;
+    sizes[axis] = to - from;
+    return to == from ? Value() : onnx.slice(whole, start, sizes, SmallVector<int64_t>(shape.size(), 1));
+  };
+  int64_t from = offsets[axis], to = from + OnnxBuilder::shapeOf(part)[axis];
+  Value middle = to == from ? Value() : inserted(onnx, part, cut(from, to), offsets, axis + 1);
+  return onnx.concat({cut(0, from), middle, cut(to, shape[axis])}, axis);
+}
+
+SmallVector<Value> ModuleConverter::convert(Operation *op, OnnxBuilder &onnx, StringRef name, std::string &reason) {
+  if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op)) {
+    LinalgConverter converter(linalgOp, name);
+    SmallVector<Value> results = converter.convert();
+    reason = converter.reason;
+    return results;
+  }
+  auto isStatic = [](Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return tensor && tensor.hasStaticShape() && !isa<IndexType>(tensor.getElementType());
+  };
+  if (op->getNumResults() != 1 || !llvm::all_of(op->getResultTypes(), isStatic)) {
+    reason = "its result is not a tensor of static shape, with numbers as elements";
+    return {};
+  }
+  auto type = cast<RankedTensorType>(op->getResult(0).getType());
+  auto fail = [&](StringRef why) {
+    reason = why.str();
+    return Value();
+  };
+  auto isDynamic = [](ArrayRef<int64_t> numbers) { return llvm::any_of(numbers, ShapedType::isDynamic); };
+  Value result =
+      llvm::TypeSwitch<Operation *, Value>(op)
+          .Case<arith::ConstantOp>([&](auto constant) {
+            auto elements = dyn_cast<ElementsAttr>(constant.getValue());
+            return elements ? onnx.constant(elements) : fail("its value is not dense");
+          })
+          .Case<tensor::CastOp>([&](auto same) {
+            Value source = same.getSource();
+            return source.getType() == type ? source : fail("its operand's shape is not static");
+          })
+          .Case<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(
+              [&](auto reshape) { return onnx.reshape(reshape.getSrc(), type.getShape()); })
+          .Case<tensor::ReshapeOp>([&](auto reshape) {
+            return isStatic(reshape.getSource().getType()) ? onnx.reshape(reshape.getSource(), type.getShape())
+                                                           : fail("its operand's shape is not static");
+          })
+          .Case<tensor::ConcatOp>([&](auto concat) {
+            return onnx.concat(SmallVector<Value>(concat.getInputs()), concat.getDim());
+          })
+          .Case<tensor::SplatOp>([&](auto splat) {
+            TypedAttr scalar;
+            return matchPattern(splat.getInput(), m_Constant(&scalar)) ? onnx.splat(scalar, type.getShape())
+                                                                       : fail("its scalar is not a constant");
+          })
+          .Case<tensor::ExtractSliceOp>([&](auto slice) {
+            if (isDynamic(slice.getStaticOffsets()) || isDynamic(slice.getStaticStrides()) || !isStatic(slice.getSource().getType()))
+              return fail("its offsets are not constants");
+            Value part = onnx.slice(slice.getSource(), slice.getStaticOffsets(), slice.getStaticSizes(),
+                                    slice.getStaticStrides());
+            return onnx.reshape(part, type.getShape());
+          })
+          .Case<tensor::InsertSliceOp>([&](auto slice) {
+            bool isUnit = llvm::all_of(slice.getStaticStrides(), [](int64_t stride) { return stride == 1; });
+            if (isDynamic(slice.getStaticOffsets()) || !isUnit || !isStatic(slice.getSource().getType()))
+              return fail("its offsets are not constants, or its strides are not 1");
+            Value part = onnx.reshape(slice.getSource(), slice.getStaticSizes());
+            Value whole = slice.getDest();
+            // An element that is never written may have any value.
+            if (whole.getDefiningOp<tensor::EmptyOp>())
+              whole = onnx.expand(onnx.number(0.0, type.getElementType()), type.getShape());
+            return inserted(onnx, part, whole, slice.getStaticOffsets(), 0);
+          })
+          .Case<tensor::PadOp>([&](auto pad) {
+            Value padding = pad.getConstantPaddingValue();
+            TypedAttr scalar;
+            SmallVector<int64_t> pads(pad.getStaticLow());
+            llvm::append_range(pads, pad.getStaticHigh());
+            if (!padding || !matchPattern(padding, m_Constant(&scalar)) || isDynamic(pads) ||
+                !isStatic(pad.getSource().getType()))
+              return fail("its padding is not constant");
+            return onnx.create("Pad", type, {pad.getSource(), onnx.list(pads), onnx.splat(scalar), onnx.none()});
+          })
+          .Case<linalg::SoftmaxOp>([&](auto softmax) {
+            return onnx.create("Softmax", type, softmax.getInput(), onnx.attribute("axis", softmax.getDimension()));
+          })
+          .Default([&](Operation *other) {
+            if (!isa_and_present<arith::ArithDialect, math::MathDialect>(other->getDialect()) ||
+                !llvm::all_of(other->getOperandTypes(), isStatic))
+              return fail("it has no counterpart in onnx");
+            return scalarToOnnx(onnx, other, other->getOperands(), reason);
+          });
+  return result ? SmallVector<Value>{result} : SmallVector<Value>();
+}
+
+/// Returns true for operations that may be converted. A tensor.empty has no values: it is dead afterwards.
+bool isCandidate(Operation *op) {
+  if (isa<tensor::EmptyOp>(op) || !llvm::any_of(op->getResultTypes(), llvm::IsaPred<RankedTensorType>))
+    return false;
+  return isa_and_present<linalg::LinalgDialect, tensor::TensorDialect, arith::ArithDialect, math::MathDialect>(
+      op->getDialect());
+}
+
+LogicalResult ModuleConverter::run() {
+  SmallVector<Operation *> candidates, unused;
+  module->walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (isCandidate(op)) {
+      candidates.push_back(op);
+      return WalkResult::skip();
+    }
+    if (isa<tensor::EmptyOp>(op) || (op->hasTrait<OpTrait::ConstantLike>() && op->getName().getDialectNamespace() != "onnx"))
+      unused.push_back(op);
+    return WalkResult::advance();
+  });
+  if (!candidates.empty() && module->hasAttr("divi.plan"))
+    return module->emitError("has a plan for operations that this pass would replace: run divi-convert-linalg before planning");
+  llvm::StringMap<unsigned> counts;
+  for (Operation *op : candidates) {
+    StringRef kind = op->getName().stripDialect();
+    std::string name = (kind + "_" + Twine(counts[kind]++)).str(), reason;
+    if (auto given = op->getAttrOfType<StringAttr>("onnx_node_name"))
+      name = given.str();
+    OnnxBuilder onnx(op, name);
+    Operation *before = op->getPrevNode();
+    SmallVector<Value> results = convert(op, onnx, name, reason);
+    if (results.empty()) {
+      // Operators that were created before the conversion failed.
+      while (op->getPrevNode() != before)
+        op->getPrevNode()->erase();
+      op->emitWarning() << "'" << op->getName() << "' cannot be converted to onnx operators: " << reason
+                        << "; it can be planned, but not compiled";
+      ++left;
+      continue;
+    }
+    op->replaceAllUsesWith(results);
+    op->erase();
+    ++converted;
+  }
+  for (Operation *op : llvm::reverse(unused))
+    if (op->use_empty())
+      op->erase();
+  return success();
+}
+
+} // namespace
+
+bool diviConvertLinalgToOnnx(MlirOperation module, uint64_t *converted, uint64_t *left) {
+  ModuleConverter converter(unwrap(module));
+  if (failed(converter.run()))
+    return false;
+  *converted = converter.converted;
+  *left = converter.left;
+  return true;
+}
