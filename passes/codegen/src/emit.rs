@@ -20,7 +20,7 @@ pub(crate) use ffi::{Attribute, NamedAttribute, Operation, Region, Type, V, call
 pub(crate) use function::{Grid, Kernel, KernelTarget, Signature};
 pub(crate) use math::Math;
 pub(crate) use tile::{TILE_COLUMNS, TileShape, Tiles};
-pub(crate) use vector::Reduction;
+pub(crate) use vector::{Mask, Reduction};
 
 use divi_onnx::DType;
 use ffi::{Block, Ir};

@@ -205,7 +205,9 @@ fn residual_blocks_use_blocked_layouts() {
 #[test]
 fn products_with_and_without_packed_weights() {
     for (i, &(rows, inner, columns)) in
-        [(128, 64, 48), (1, 37, 100), (5, 3, 7), (13, 130, 77), (100, 300, 16)].iter().enumerate()
+        [(128, 64, 48), (1, 37, 100), (5, 3, 7), (13, 130, 77), (100, 300, 16), (150, 3503, 50), (13, 11001, 21)]
+            .iter()
+            .enumerate()
     {
         let (a, b) = (noise(rows * inner, i as u64 + 1), noise(inner * columns, i as u64 + 50));
         let bias = noise(columns, 9);
