@@ -1,4 +1,4 @@
-//! Convolutions of blocked images: dense, depthwise, and grouped with groups of whole channel blocks.
+//! Convolutions of blocked images: dense, depthwise, and grouped with groups of whole channel blocks or several groups in a block.
 
 mod geometry;
 mod kernel;
@@ -111,7 +111,8 @@ fn emit(
     if kernel.is_by_pixels() {
         cx.set_row_parallel(result);
     }
-    if !geometry.is_depthwise || cx.has_finite_lanes(input, source) {
+    let mixes_lanes = !geometry.is_depthwise && !geometry.has_narrow_groups;
+    if mixes_lanes || cx.has_finite_lanes(input, source) {
         epilogue_operand::keep_finite_lanes(cx, fused, accesses, result);
     }
 }

@@ -136,6 +136,35 @@ const PLAIN: Shape = Shape {
     pads: [1, 1, 1, 1],
 };
 
+/// Returns random convolutions with ragged edges, most of them in groups.
+fn random_shapes(count: u64) -> impl Iterator<Item = Shape> {
+    (0..count).map(|seed| {
+        let numbers = noise(16, 1000 + seed);
+        let below = |i: usize, limit: i64| ((numbers[i] + 0.5) * limit as f64) as i64 % limit;
+        let group = [1, 2, 3, 4, 5, 8, 12, 16][below(0, 8) as usize];
+        let groups = 1 + below(1, 9);
+        let filters = groups * if below(2, 3) == 0 { 1 + below(3, 9) } else { group };
+        let kernel = (1 + below(4, 4), 1 + below(5, 4));
+        let dilations = (1 + below(6, 2), 1 + below(7, 2));
+        let pads = [8, 9, 10, 11].map(|i| below(i, 3));
+        // The image is at least as large as the window.
+        let image =
+            ((kernel.0 - 1) * dilations.0 + 1 + below(12, 20), (kernel.1 - 1) * dilations.1 + 1 + below(13, 20));
+        let strides = (1 + below(14, 2), 1 + below(15, 3));
+        Shape {
+            batch: 1 + below(2, 2),
+            channels: groups * group,
+            image,
+            filters,
+            groups,
+            kernel,
+            strides,
+            dilations,
+            pads,
+        }
+    })
+}
+
 #[test]
 fn convolutions_of_all_kinds() {
     let cases = [
@@ -151,8 +180,11 @@ fn convolutions_of_all_kinds() {
         Shape { kernel: (1, 7), pads: [0, 3, 0, 3], filters: 80, image: (17, 17), ..PLAIN },
         Shape { channels: 128, filters: 512, kernel: (1, 1), strides: (2, 2), pads: [0; 4], image: (7, 7), ..PLAIN },
         Shape { channels: 160, filters: 160, image: (7, 7), batch: 2, ..PLAIN },
+        Shape { channels: 40, filters: 40, groups: 5, strides: (2, 1), batch: 2, ..PLAIN },
+        Shape { channels: 24, filters: 24, groups: 6, dilations: (2, 1), pads: [2, 1, 0, 3], ..PLAIN },
+        Shape { channels: 12, filters: 12, groups: 6, kernel: (1, 1), pads: [0; 4], image: (30, 31), ..PLAIN },
     ];
-    for (i, case) in cases.into_iter().enumerate() {
+    for (i, case) in cases.into_iter().chain(random_shapes(24)).enumerate() {
         let input = noise(case.batch * case.channels * case.image.0 * case.image.1, i as u64 + 1);
         let weights = noise(case.weights().iter().product(), i as u64 + 100);
         let bias = noise(case.filters, i as u64 + 200);

@@ -130,6 +130,13 @@ impl Builder {
         self.op("vector.reduction", &[vector], self.f32(), &attributes)
     }
 
+    /// Returns a vector whose groups of `size` lanes have the element `index` of the group in all lanes.
+    pub(crate) fn spread_in_groups(&self, vector: V, size: usize, index: usize) -> V {
+        let lanes: Vec<_> = (0..self.lanes()).map(|lane| (lane / size * size + index).to_string()).collect();
+        let mask = format!("array<i64: {}>", lanes.join(", "));
+        self.op("vector.shuffle", &[vector, vector], self.vector(), &[("mask", &mask)])
+    }
+
     /// Returns vectors of alternating elements of two vectors: of their first halves, and of their second halves.
     pub(crate) fn interleave(&self, a: V, b: V) -> [V; 2] {
         let (lanes, ty) = (self.lanes(), self.vector());

@@ -13,6 +13,8 @@ pub(crate) struct Geometry {
     pub(crate) groups: i64,
     /// True if each channel has exactly one filter.
     pub(crate) is_depthwise: bool,
+    /// True if a channel block consists of several groups, each with as many filters as channels.
+    pub(crate) has_narrow_groups: bool,
     pub(crate) image: (i64, i64),
     pub(crate) output: (i64, i64),
     pub(crate) kernel: (i64, i64),
@@ -45,7 +47,11 @@ impl Geometry {
         let is_depthwise = groups > 1 && channels == 1 && filters == groups;
         let is_whole = |size: i64| size % lanes == 0;
         let has_whole_blocks = is_whole(channels) && is_whole(filters / groups);
-        let is_fast = groups == 1 || is_depthwise || has_whole_blocks || cx.dtype(weights) == DType::BF16;
+        let is_tiled = cx.dtype(weights) == DType::BF16;
+        let has_narrow_groups = !is_tiled
+            && (groups > 1 && !is_depthwise)
+            && (channels < lanes && lanes % channels == 0 && filters == groups * channels);
+        let is_fast = groups == 1 || is_depthwise || has_whole_blocks || has_narrow_groups || is_tiled;
         if !is_fast {
             return Ok(None);
         }
@@ -72,6 +78,7 @@ impl Geometry {
             filters,
             groups,
             is_depthwise,
+            has_narrow_groups,
             image,
             output,
             kernel,

@@ -52,8 +52,8 @@ struct TilePosition {
 
 impl Kernel for ConvKernel<'_> {
     fn pack(&self, cx: &mut Lowering<'_>, weights: Source) -> Id {
-        let packing = match self.geometry.is_depthwise {
-            true => pack_depthwise(self.geometry, self.tile.blocks, self.target.lanes),
+        let packing = match self.geometry.is_depthwise || self.geometry.has_narrow_groups {
+            true => pack_blocks(self.geometry, self.tile.blocks, self.target.lanes),
             false => pack(self.geometry, &self.tile, self.target.lanes, self.is_planar),
         };
         packing.apply(cx, weights)
@@ -119,6 +119,8 @@ impl ConvKernel<'_> {
                     };
                     if self.geometry.is_depthwise {
                         self.depthwise(b, signature, &place);
+                    } else if self.geometry.has_narrow_groups {
+                        self.narrow_groups(b, signature, &place);
                     } else {
                         self.tile(b, signature, &place);
                     }
@@ -229,6 +231,46 @@ impl ConvKernel<'_> {
         self.store(b, signature, place, &sums);
     }
 
+    /// Emits a tile of a convolution with several groups in each channel block. For each channel of a group, all groups multiply
+    /// theirs at once: it is copied to the lanes of all filters of the group.
+    fn narrow_groups(&self, b: &Builder, signature: &Signature<'_>, place: &TilePosition) {
+        let (geometry, source, lanes) = (self.geometry, self.source, self.target.lanes);
+        let (rows, columns) = geometry.kernel;
+        let channels = geometry.channels;
+        let ty = b.vector();
+        let pixel = lanes * geometry.strides.1;
+        let row = if self.tile.is_flat { 0 } else { source.row() * geometry.strides.0 };
+        let plane = b.add(b.times(place.image, self.tile.blocks), place.panel);
+        let corner = source.origin() - geometry.padding.0 * source.row() - geometry.padding.1 * lanes;
+        let start = b.add(b.times(plane, source.plane()), b.add(b.times(place.y, row), b.times(place.x, pixel)));
+        let start = b.plus(start, corner);
+        let offsets: Vec<i64> =
+            (0..place.rows).flat_map(|y| (0..place.columns).map(move |x| y * row + x * pixel)).collect();
+        let bias = b.load_vector(signature.buffers[2], b.times(place.block, lanes), ty);
+        let of_tap = channels * lanes;
+        let weights = b.times(place.panel, rows * columns * of_tap);
+        let sums = vec![bias; offsets.len()];
+        let sums = b.for_loop_carried(b.index(0), b.index(rows), 1, &sums, |ky, sums| {
+            let start = b.add(start, b.times(ky, source.row() * geometry.dilations.0));
+            let weights = b.add(weights, b.times(ky, columns * of_tap));
+            b.for_loop_carried(b.index(0), b.index(columns), 1, sums, |kx, sums| {
+                let start = b.add(start, b.times(kx, lanes * geometry.dilations.1));
+                let weights = b.add(weights, b.times(kx, of_tap));
+                let load = |&offset: &i64| b.load_vector(signature.buffers[0], b.plus(start, offset), ty);
+                let pixels: Vec<V> = offsets.iter().map(load).collect();
+                let mut sums = sums.to_vec();
+                for channel in 0..channels {
+                    let weight = b.load_vector(signature.buffers[1], b.plus(weights, channel * lanes), ty);
+                    for (sum, &pixel) in sums.iter_mut().zip(&pixels) {
+                        *sum = b.fma(b.spread_in_groups(pixel, channels as usize, channel as usize), weight, *sum);
+                    }
+                }
+                sums
+            })
+        });
+        self.store(b, signature, place, &sums);
+    }
+
     /// Prefetches the operands of the epilogue before the sums are computed.
     fn prefetch_operands(&self, b: &Builder, signature: &Signature<'_>, place: &TilePosition) {
         for (access, &pointer) in self.accesses.iter().zip(&signature.buffers[3..]) {
@@ -299,11 +341,12 @@ fn pack(geometry: &Geometry, tile: &Tile, lanes: i64, is_planar: bool) -> Packin
     packing
 }
 
-/// Packs weights of a depthwise convolution as `[blocks][kernel rows][kernel columns][lanes]`.
-fn pack_depthwise(geometry: &Geometry, blocks: i64, lanes: i64) -> Packing {
-    let (rows, columns) = geometry.kernel;
-    let mut packing = Packing::of(&[geometry.filters, 1, rows, columns]);
-    packing.add(&[0; 4], &[(0, blocks, lanes), (2, rows, 1), (3, columns, 1), (0, lanes, 1)]);
+/// Packs weights whose filters read channels of their own block as `[blocks][kernel rows][kernel columns][channels][filters of a
+/// block]`; a depthwise convolution has one channel.
+fn pack_blocks(geometry: &Geometry, blocks: i64, lanes: i64) -> Packing {
+    let (channels, (rows, columns)) = (geometry.channels, geometry.kernel);
+    let mut packing = Packing::of(&[geometry.filters, channels, rows, columns]);
+    packing.add(&[0; 4], &[(0, blocks, lanes), (2, rows, 1), (3, columns, 1), (1, channels, 1), (0, lanes, 1)]);
     packing
 }
 
