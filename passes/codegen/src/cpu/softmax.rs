@@ -11,6 +11,9 @@ use divi_onnx::{DType, Op, node::normalize_axis};
 
 /// Longest row, whose exponentials are on the stack.
 const LONGEST: i64 = 4096;
+/// Difference from the largest element below which a share is 0. Shares of up to `LONGEST` elements above it are not subnormal:
+/// subnormal numbers, which masks cause, would slow the kernel itself and the product that reads the shares about a hundredfold.
+const SMALLEST: f64 = -79.0;
 /// Minimal number of elements per thread.
 const GRAIN: i64 = 2048;
 
@@ -49,9 +52,13 @@ pub(super) fn lower(cx: &mut Lowering<'_>, nodes: &[Node], position: usize) -> R
                 larger(largest, b.select(mask.lanes(), b.load_masked(source, end, mask), lowest))
             });
             let largest = b.broadcast(b.reduce(largest, Reduction::Largest), ty);
-            let term = |x| match fused.is_rounded() {
-                true => b.rough_exp(b.sub(x, largest)),
-                false => b.exp(b.sub(x, largest)),
+            let smallest = b.float(SMALLEST, ty);
+            let term = |x| {
+                let difference = b.sub(x, largest);
+                let is_small = b.less(difference, smallest);
+                let bounded = b.select(is_small, smallest, difference);
+                let term = if fused.is_rounded() { b.rough_exp(bounded) } else { b.exp(bounded) };
+                b.select(is_small, zero, term)
             };
             let sum = b.for_loop_carried(b.index(0), b.index(vectors), 1, &[zero], |i, state| {
                 let at = b.times(i, lanes);
