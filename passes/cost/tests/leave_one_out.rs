@@ -40,8 +40,8 @@ fn on_the_gpu() {
     check(CUDA, 0.20, &["googlenet"]);
 }
 
-/// Products of the Llama, whose depth exceeds the L2 cache, are slower than those of BERT; joins of squeezenet's channels take no time.
-const OUTLIERS: [&str; 3] = ["bert_base_128", "llama_2l_1x128", "squeezenet1_1"];
+/// Joins of squeezenet's channels take no time: its convolutions write into the joined image.
+const OUTLIERS: [&str; 1] = ["squeezenet1_1"];
 
 #[test]
 fn on_the_cpu() {
@@ -49,7 +49,7 @@ fn on_the_cpu() {
     let totals = leave_one_network_out(&networks, &Target::of(CPU), 2).expect("there are samples");
     for (network, totals) in networks.iter().zip(totals) {
         for Total { measured, estimated } in totals {
-            let most = if OUTLIERS.contains(&&network.name[..]) { 0.45 } else { 0.26 };
+            let most = if OUTLIERS.contains(&&network.name[..]) { 0.4 } else { 0.26 };
             assert!((estimated / measured - 1.0).abs() <= most, "{}: {estimated}, measured {measured}", network.name);
         }
     }
