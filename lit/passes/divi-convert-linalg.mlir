@@ -57,7 +57,8 @@ func.func @undefined(%x: tensor<4xf32>) -> tensor<4xf32> {
 // Tests operations without a counterpart: shifts, dynamic shapes, scans, reversed indices and scalars of the function.
 #id = affine_map<(i) -> (i)>
 #sum = affine_map<(i) -> ()>
-func.func @without_counterpart(%n: tensor<4xi32>, %d: tensor<?xf32>, %x: tensor<4xf32>, %s: f32) -> (tensor<4xi32>, tensor<?xf32>, tensor<f32>, tensor<4xf32>, tensor<4xf32>) {
+func.func @without_counterpart(%n: tensor<4xi32>, %d: tensor<?xf32>, %x: tensor<4xf32>, %s: f32, %w: tensor<4xi128>, %m: tensor<4x4xf32>)
+    -> (tensor<4xi32>, tensor<?xf32>, tensor<f32>, tensor<4xf32>, tensor<4xf32>, tensor<4xi128>, tensor<4xf32>) {
   // expected-warning @below {{'arith.shli' cannot be converted to onnx operators: 'arith.shli' of i32 has no counterpart in onnx; it can be}}
   %0 = arith.shli %n, %n : tensor<4xi32>
   // expected-warning @below {{'linalg.exp' cannot be converted to onnx operators: its operands are not tensors of static shape, with numbers as elements}}
@@ -77,7 +78,26 @@ func.func @without_counterpart(%n: tensor<4xi32>, %d: tensor<?xf32>, %x: tensor<
   } -> tensor<4xf32>
   // expected-warning @below {{a scalar operand is not a constant}}
   %4 = linalg.fill ins(%s : f32) outs(%e : tensor<4xf32>) -> tensor<4xf32>
-  return %0, %1, %2, %3, %4 : tensor<4xi32>, tensor<?xf32>, tensor<f32>, tensor<4xf32>, tensor<4xf32>
+  // expected-warning @below {{'arith.addi' cannot be converted to onnx operators: its result is not a tensor of static shape, with numbers as elements}}
+  %5 = arith.addi %w, %w : tensor<4xi128>
+  // expected-warning @below {{one loop indexes two dimensions of an operand}}
+  %6 = linalg.generic {indexing_maps = [affine_map<(i) -> (i, i)>, #id], iterator_types = ["parallel"]} ins(%m : tensor<4x4xf32>) outs(%e : tensor<4xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    linalg.yield %a : f32
+  } -> tensor<4xf32>
+  return %0, %1, %2, %3, %4, %5, %6 : tensor<4xi32>, tensor<?xf32>, tensor<f32>, tensor<4xf32>, tensor<4xf32>, tensor<4xi128>, tensor<4xf32>
+}
+
+// -----
+
+// Tests that a constant list of sizes is removed with the reshape that reads it.
+// CHECK-LABEL: func.func @sizes
+// CHECK-NEXT: onnx.Constant dense<2> : tensor<2xi64>
+// CHECK-NEXT: "onnx.Reshape"
+func.func @sizes(%x: tensor<4xf32>) -> tensor<2x2xf32> {
+  %sizes = arith.constant dense<[2, 2]> : tensor<2xindex>
+  %0 = tensor.reshape %x(%sizes) : (tensor<4xf32>, tensor<2xindex>) -> tensor<2x2xf32>
+  return %0 : tensor<2x2xf32>
 }
 
 // -----

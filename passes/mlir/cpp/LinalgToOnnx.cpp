@@ -33,6 +33,12 @@ bool diviConvertLinalgToOnnx(MlirOperation module, uint64_t *converted, uint64_t
 
 namespace {
 
+/// Returns true for tensors of static shape whose elements are numbers.
+bool isStatic(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && tensor.hasStaticShape() && isNumber(tensor.getElementType());
+}
+
 /// Function that combines an element with the accumulator of a reduction.
 struct Combiner {
   StringRef reduction, elementwise, pool;
@@ -531,11 +537,8 @@ Value LinalgConverter::elements(Value yielded, OpOperand *init) {
 }
 
 SmallVector<Value> LinalgConverter::convert() {
-  auto isStatic = [](Type type) {
-    auto tensor = dyn_cast<RankedTensorType>(type);
-    return tensor ? tensor.hasStaticShape() && !isa<IndexType>(tensor.getElementType()) : !isa<ShapedType>(type);
-  };
-  if (!llvm::all_of(op->getOperandTypes(), isStatic) || llvm::any_of(ranges, ShapedType::isDynamic)) {
+  auto isSupported = [](Type type) { return isStatic(type) || !isa<ShapedType>(type); };
+  if (!llvm::all_of(op->getOperandTypes(), isSupported) || llvm::any_of(ranges, ShapedType::isDynamic)) {
     fail("its operands are not tensors of static shape, with numbers as elements");
     return {};
   }
@@ -587,10 +590,6 @@ SmallVector<Value> ModuleConverter::convert(Operation *op, OnnxBuilder &onnx, St
     reason = converter.reason;
     return results;
   }
-  auto isStatic = [](Type type) {
-    auto tensor = dyn_cast<RankedTensorType>(type);
-    return tensor && tensor.hasStaticShape() && !isa<IndexType>(tensor.getElementType());
-  };
   if (op->getNumResults() != 1 || !llvm::all_of(op->getResultTypes(), isStatic)) {
     reason = "its result is not a tensor of static shape, with numbers as elements";
     return {};
@@ -668,6 +667,9 @@ SmallVector<Value> ModuleConverter::convert(Operation *op, OnnxBuilder &onnx, St
 /// Returns true for operations that may be converted. A tensor.empty has no values: it is dead afterwards.
 bool isCandidate(Operation *op) {
   if (isa<tensor::EmptyOp>(op) || !llvm::any_of(op->getResultTypes(), llvm::IsaPred<RankedTensorType>))
+    return false;
+  // Lists of sizes, for instance.
+  if (isa<arith::ConstantOp>(op) && !isStatic(op->getResult(0).getType()))
     return false;
   return isa_and_present<linalg::LinalgDialect, tensor::TensorDialect, arith::ArithDialect, math::MathDialect>(
       op->getDialect());

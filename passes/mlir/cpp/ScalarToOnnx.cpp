@@ -15,6 +15,11 @@ Type divi::storageType(Type scalar) {
   return isa<IndexType>(scalar) ? IntegerType::get(scalar.getContext(), 64) : scalar;
 }
 
+bool divi::isNumber(Type element) {
+  return element.isF16() || element.isBF16() || element.isF32() || element.isF64() || element.isInteger(1) ||
+         element.isInteger(8) || element.isInteger(16) || element.isInteger(32) || element.isInteger(64);
+}
+
 namespace {
 
 struct Scalars {
@@ -268,7 +273,8 @@ Value Scalars::convert(Operation *op, Type to) {
 Value divi::scalarToOnnx(OnnxBuilder &onnx, Operation *op, ValueRange operands, std::string &reason) {
   Value result;
   if (op->getNumResults() == 1 && !operands.empty())
-    result = Scalars{onnx, operands}.convert(op, storageType(getElementTypeOrSelf(op->getResult(0).getType())));
+    if (Type to = storageType(getElementTypeOrSelf(op->getResult(0).getType())); isNumber(to))
+      result = Scalars{onnx, operands}.convert(op, to);
   if (!result)
     reason = ("'" + op->getName().getStringRef() + "' of " +
               (operands.empty() ? "no operands" : llvm::formatv("{0}", OnnxBuilder::elementOf(operands.front())).str()) +

@@ -10,6 +10,9 @@ namespace divi {
 /// Returns the type of a tensor's elements that holds a scalar: i64 for an index.
 mlir::Type storageType(mlir::Type scalar);
 
+/// Returns true for the types of elements that operators of arithmetic have.
+bool isNumber(mlir::Type element);
+
 /// Creates the operators that compute `op` for each element of `operands`, which are broadcast. Returns null and the reason if
 /// there are none.
 mlir::Value scalarToOnnx(OnnxBuilder &onnx, mlir::Operation *op, mlir::ValueRange operands, std::string &reason);
