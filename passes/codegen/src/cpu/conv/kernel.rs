@@ -129,6 +129,27 @@ impl ConvKernel<'_> {
         });
     }
 
+    /// Returns the distances of windows in the input: vertically and horizontally.
+    fn window_steps(&self) -> (i64, i64) {
+        let (geometry, source) = (self.geometry, self.source);
+        let row = if self.tile.is_flat { 0 } else { source.row() * geometry.strides.0 };
+        (row, source.lanes * geometry.strides.1)
+    }
+
+    /// Emits the offset of a tile's first window in the input, which begins in `plane`.
+    fn first_window(&self, b: &Builder, place: &TilePosition, plane: V) -> V {
+        let (geometry, source, (row, pixel)) = (self.geometry, self.source, self.window_steps());
+        let corner = source.origin() - geometry.padding.0 * source.row() - geometry.padding.1 * source.lanes;
+        let start = b.add(b.times(plane, source.plane()), b.add(b.times(place.y, row), b.times(place.x, pixel)));
+        b.plus(start, corner)
+    }
+
+    /// Returns the offsets of a tile's windows from the first one.
+    fn window_offsets(&self, place: &TilePosition) -> Vec<i64> {
+        let (row, pixel) = self.window_steps();
+        (0..place.rows).flat_map(|y| (0..place.columns).map(move |x| y * row + x * pixel)).collect()
+    }
+
     /// Emits a tile of a dense or grouped convolution.
     fn tile(&self, b: &Builder, signature: &Signature<'_>, place: &TilePosition) {
         let (geometry, source, lanes) = (self.geometry, self.source, self.target.lanes);
@@ -137,9 +158,6 @@ impl ConvKernel<'_> {
         let window = kernel_rows * kernel_columns;
         let (whole, rest) = if self.is_planar { (0, geometry.channels) } else { geometry.split(lanes) };
 
-        // Offsets of the windows in the input.
-        let pixel = source.lanes * geometry.strides.1;
-        let row = if self.tile.is_flat { 0 } else { source.row() * geometry.strides.0 };
         let group_blocks = self.tile.blocks / geometry.groups;
         let first_plane = match geometry.groups {
             1 => b.times(place.image, source.blocks()),
@@ -149,11 +167,8 @@ impl ConvKernel<'_> {
                 b.times(plane, whole)
             }
         };
-        let corner = source.origin() - geometry.padding.0 * source.row() - geometry.padding.1 * source.lanes;
-        let start = b.add(b.times(first_plane, source.plane()), b.add(b.times(place.y, row), b.times(place.x, pixel)));
-        let start = b.plus(start, corner);
-        let offsets: Vec<i64> =
-            (0..place.rows).flat_map(|y| (0..place.columns).map(move |x| y * row + x * pixel)).collect();
+        let start = self.first_window(b, place, first_plane);
+        let offsets = self.window_offsets(place);
 
         let ty = b.vector();
         let first_lane = b.times(place.block, lanes);
@@ -201,12 +216,7 @@ impl ConvKernel<'_> {
         let (geometry, source, lanes) = (self.geometry, self.source, self.target.lanes);
         let ty = b.vector();
         let plane = b.add(b.times(place.image, self.tile.blocks), place.panel);
-        let corner = source.origin() - geometry.padding.0 * source.row() - geometry.padding.1 * lanes;
-        let start = b.add(
-            b.times(plane, source.plane()),
-            b.add(b.times(place.y, source.row() * geometry.strides.0), b.times(place.x, lanes * geometry.strides.1)),
-        );
-        let start = b.plus(start, corner);
+        let start = self.first_window(b, place, plane);
         let bias = b.load_vector(signature.buffers[2], b.times(place.block, lanes), ty);
         let (rows, columns) = geometry.kernel;
         let weights = b.times(place.panel, rows * columns * lanes);
@@ -238,14 +248,9 @@ impl ConvKernel<'_> {
         let (rows, columns) = geometry.kernel;
         let channels = geometry.channels;
         let ty = b.vector();
-        let pixel = lanes * geometry.strides.1;
-        let row = if self.tile.is_flat { 0 } else { source.row() * geometry.strides.0 };
         let plane = b.add(b.times(place.image, self.tile.blocks), place.panel);
-        let corner = source.origin() - geometry.padding.0 * source.row() - geometry.padding.1 * lanes;
-        let start = b.add(b.times(plane, source.plane()), b.add(b.times(place.y, row), b.times(place.x, pixel)));
-        let start = b.plus(start, corner);
-        let offsets: Vec<i64> =
-            (0..place.rows).flat_map(|y| (0..place.columns).map(move |x| y * row + x * pixel)).collect();
+        let start = self.first_window(b, place, plane);
+        let offsets = self.window_offsets(place);
         let bias = b.load_vector(signature.buffers[2], b.times(place.block, lanes), ty);
         let of_tap = channels * lanes;
         let weights = b.times(place.panel, rows * columns * of_tap);

@@ -44,15 +44,11 @@ impl Tile {
             let columns = balanced(output.1, most);
             return Self { vectors: 1, rows: 1, columns, blocks, output, is_flat, panels_outermost: true };
         }
-        if geometry.has_narrow_groups {
-            let most = if registers >= 32 { 14 } else { 6 };
-            let columns = balanced(output.1, most);
-            let rows = if columns == output.1 { (most / columns).clamp(1, output.0) } else { 1 };
-            return Self { vectors: 1, rows, columns, blocks, output, is_flat, panels_outermost: true };
-        }
         let panel = geometry.channels * geometry.kernel.0 * geometry.kernel.1 * 4 * lanes * 4;
         let is_small = pixels <= SMALL_IMAGE || panel > LARGE_PANEL || is_planar;
-        let (vectors, most) = if registers >= 32 {
+        let (vectors, most) = if geometry.has_narrow_groups {
+            (1, if registers >= 32 { 14 } else { 6 })
+        } else if registers >= 32 {
             let vectors = match group_blocks {
                 1 => 1,
                 _ if is_small => 2,
@@ -71,7 +67,7 @@ impl Tile {
         let vectors = if geometry.groups > 1 && group_blocks % vectors as i64 != 0 { 1 } else { vectors };
         let columns = balanced(output.1, most);
         let rows = if columns == output.1 { (most / columns).clamp(1, output.0) } else { 1 };
-        let panels_outermost = geometry.weight_bytes() > SMALL_WEIGHTS;
+        let panels_outermost = geometry.has_narrow_groups || geometry.weight_bytes() > SMALL_WEIGHTS;
         Self { vectors, rows, columns, blocks, output, is_flat, panels_outermost }
     }
 
