@@ -195,25 +195,25 @@ pub struct Error {
     message: String,
 }
 
+/// Reads a file; `parse` returns its contents, or what is wrong with them.
+fn read<T>(what: &'static str, path: &Path, parse: impl FnOnce(&str) -> Result<T, String>) -> Result<T, Error> {
+    let text = std::fs::read_to_string(path).map_err(|error| error.to_string());
+    text.and_then(|text| parse(&text)).map_err(|message| Error { what, path: path.to_owned(), message })
+}
+
 fn read_profile(path: &Path) -> Result<Profile, Error> {
-    let fail = |message: String| Error { what: "profile", path: path.to_owned(), message };
-    let text = std::fs::read_to_string(path).map_err(|error| fail(error.to_string()))?;
-    Profile::from_json(&text).map_err(|error| fail(error.to_string()))
+    read("profile", path, |text| Profile::from_json(text).map_err(|error| error.to_string()))
 }
 
 fn read_model(path: &Path, device: &Device) -> Result<Model, Error> {
-    let fail = |message: String| Error { what: "cost model", path: path.to_owned(), message };
-    let text = std::fs::read_to_string(path).map_err(|error| fail(error.to_string()))?;
-    let model = Model::from_json(&text).map_err(|error| fail(error.to_string()))?;
-    if model.kind == device.kind.name() {
-        return Ok(model);
-    }
-    Err(fail(format!(
-        "it is for devices of kind '{}', but '{}' has kind '{}'",
-        model.kind,
-        device.id,
-        device.kind.name()
-    )))
+    read("cost model", path, |text| {
+        let model = Model::from_json(text).map_err(|error| error.to_string())?;
+        let (kind, own, id) = (&model.kind, device.kind.name(), &device.id);
+        if kind == own {
+            return Ok(model);
+        }
+        Err(format!("it is for devices of kind '{kind}', but '{id}' has kind '{own}'"))
+    })
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ mod search;
 
 use crate::device::{DeviceKind, ModelForm, Reference};
 use crate::model::{Coefficients, Kernel, Launch, Model, Rates, Term};
-use crate::profile::Entry;
+use crate::profile::{Entry, Profile};
 use crate::{Class, Geometry, Micros, Task, Work};
 pub use prior::Target;
 use search::{Column, Problem, Row, Solution};
@@ -35,6 +35,12 @@ pub struct CapturedNetwork {
 }
 
 impl Sample {
+    /// Returns the samples of a profile. Entries whose work cannot be counted are left out: a profile does not have the shapes
+    /// between the operators of a task.
+    pub fn of_profile(profile: &Profile) -> Vec<Self> {
+        profile.entries().iter().filter_map(|entry| Self::of(entry).ok()).flatten().collect()
+    }
+
     /// Returns the samples of an entry, one per batch size.
     pub fn of(entry: &Entry) -> Result<Vec<Self>, divi_onnx::Error> {
         let sample = |(&batch, &micros): (&u64, &f64)| {

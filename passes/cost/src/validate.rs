@@ -139,10 +139,7 @@ pub fn leave_one_network_out(
     target: &Target,
     threads: u32,
 ) -> Result<Vec<[Total; 2]>, fit::Error> {
-    let samples = |profile: &Profile| -> Vec<Sample> {
-        profile.entries().iter().filter_map(|entry| Sample::of(entry).ok()).flatten().collect()
-    };
-    let single: Vec<Vec<Sample>> = networks.iter().map(|network| samples(&network.single)).collect();
+    let single: Vec<Vec<Sample>> = networks.iter().map(|network| Sample::of_profile(&network.single)).collect();
     let mut totals = vec![];
     for (left_out, network) in networks.iter().enumerate() {
         let others = single.iter().enumerate().filter(|(index, _)| *index != left_out);
@@ -156,7 +153,7 @@ pub fn leave_one_network_out(
             let sum = |time: &dyn Fn(&Sample) -> f64| samples.iter().map(|it| it.count as f64 * time(it)).sum();
             Total { measured: sum(&|sample| sample.micros.0), estimated: sum(&estimate) }
         };
-        totals.push([total(&single[left_out], 1), total(&samples(&network.several), threads)]);
+        totals.push([total(&single[left_out], 1), total(&Sample::of_profile(&network.several), threads)]);
     }
     Ok(totals)
 }

@@ -32,8 +32,7 @@ fn the_model_of_cuda_devices_is_fresh() {
 fn the_model_of_cpus_is_fresh() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test/profiles");
     let networks = ProfiledNetwork::read_all(&folder.join("cpu-1"), &folder.join("cpu-2")).expect("they are right");
-    let entries = networks.iter().flat_map(|network| network.single.entries());
-    let samples: Vec<Sample> = entries.filter_map(|entry| Sample::of(entry).ok()).flatten().collect();
+    let samples: Vec<Sample> = networks.iter().flat_map(|network| Sample::of_profile(&network.single)).collect();
     let (device, runtime) = (&networks[0].single.device, &networks[0].single.runtime);
     let fitted = fit(&Target::of(CPU), device, runtime, &samples, &[]).expect("there are samples");
     assert!(

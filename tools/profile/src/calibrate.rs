@@ -52,9 +52,7 @@ impl Calibrate {
             let several = self.measure(threads)?;
             target.machine.fork = fork(single.entries(), several.entries(), threads).unwrap_or(target.machine.fork);
         }
-        // A profile does not have the shapes between the operators of a task, so that the work of some tasks is unknown.
-        let samples: Vec<Sample> =
-            single.entries().iter().filter_map(|entry| Sample::of(entry).ok()).flatten().collect();
+        let samples = Sample::of_profile(&single);
         let model = fit(&target, &single.device, &single.runtime, &samples, &[]).map_err(|error| error.to_string())?;
         files::write(Some(&output), &model.to_json())?;
         if !self.quiet {

@@ -1,6 +1,6 @@
 //! Reads the costs of a module, whether from `divi-annotate-cost` or written by hand.
 
-use super::work::Traffic;
+use super::{source::counts, work::Traffic};
 use crate::{
     ir::{Failure, describe, error},
     tasks::{Tasks, entry, task_kind, task_name},
@@ -83,11 +83,7 @@ pub(super) fn devices(module: Operation<'_>) -> Vec<Device> {
             batch_sizes.push(1);
         }
         let counted = sources.and_then(|sources| attr::entry(sources, name));
-        let sources = counted.and_then(|counted| {
-            let count = |source: TimeSource| attr::entry(counted, source.name()).and_then(attr::as_integer);
-            let counts = TimeSource::ALL.into_iter().filter_map(|source| Some((source, count(source)?)));
-            Some(counts.collect::<Vec<_>>()).filter(|counts| !counts.is_empty())
-        });
+        let sources = counted.map(counts).filter(|counts| !counts.is_empty());
         Device {
             name: name.to_owned(),
             kind: kind.to_owned(),

@@ -2,6 +2,13 @@
 
 use divi_cost::TimeSource;
 use divi_dialect::{Operation, attr};
+use melior::ir::Attribute;
+
+/// Returns the number of tasks by the source of their times, from the entry of a device in `divi.costs`.
+pub(super) fn counts(counted: Attribute<'_>) -> Vec<(TimeSource, i64)> {
+    let count = |source: TimeSource| attr::entry(counted, source.name()).and_then(attr::as_integer);
+    TimeSource::ALL.into_iter().filter_map(|source| Some((source, count(source)?))).collect()
+}
 
 /// Source of the times of a module's tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,9 +30,10 @@ impl CostSource {
     pub(crate) fn of(module: Operation<'_>) -> Self {
         let Some(costs) = module.get(attr::COSTS) else { return Self::Stated };
         let devices = attr::as_dictionary(costs).unwrap_or_default();
+        let counts: Vec<_> = devices.into_iter().flat_map(|(_, counted)| counts(counted)).collect();
         let total = |source: TimeSource| {
-            let counts = devices.iter().filter_map(|(_, counts)| attr::entry(*counts, source.name()));
-            counts.filter_map(attr::as_integer).fold(0i64, |sum, count| sum.saturating_add(count.max(0)))
+            let own = counts.iter().filter(|(other, _)| *other == source);
+            own.fold(0i64, |sum, (_, count)| sum.saturating_add((*count).max(0)))
         };
         let measured = total(TimeSource::Measured).saturating_add(total(TimeSource::Interpolated));
         Self::of_counts(measured, total(TimeSource::Calibrated), total(TimeSource::Estimated))
@@ -83,11 +91,12 @@ mod tests {
             ([8, 0, 2], CostSource::Estimated),
             ([0, 0, 3], CostSource::Estimated),
         ];
-        let mut last = 0.0;
+        let mut last = CostSource::Stated;
         for ([measured, calibrated, estimated], expected) in cases {
             assert_eq!(CostSource::of_counts(measured, calibrated, estimated), expected);
-            assert!(expected.least_gain() >= last, "less exact costs require more");
-            last = expected.least_gain();
+            let requires_more = expected.least_gain() > last.least_gain();
+            assert!(requires_more || expected == last, "less exact costs require a larger gain");
+            last = expected;
         }
     }
 }
