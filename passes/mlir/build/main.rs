@@ -8,8 +8,14 @@ use divi_build::{cxx, link_shared_highs, link_shared_mlir, out_dir, tablegen, ta
 use std::{env, fs};
 
 /// Sources in C++: what needs classes of MLIR that its C API does not have.
-const FILES: [&str; 5] =
-    ["cpp/Linalg.cpp", "cpp/LinalgToOnnx.cpp", "cpp/OnnxBuilder.cpp", "cpp/Passes.cpp", "cpp/ScalarToOnnx.cpp"];
+const FILES: [&str; 6] = [
+    "cpp/ConvertLinalg.cpp",
+    "cpp/Linalg.cpp",
+    "cpp/LinalgToOnnx.cpp",
+    "cpp/OnnxBuilder.cpp",
+    "cpp/Passes.cpp",
+    "cpp/ScalarToOnnx.cpp",
+];
 
 fn main() {
     compile_schema();

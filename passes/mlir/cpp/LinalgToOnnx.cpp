@@ -1,23 +1,14 @@
-// Conversion of operations on tensors of the linalg, tensor, arith and math dialects to onnx operators, for which there is
-// code.
-//
 // A structured operation of linalg is a loop nest over its operands. Its loops and its body determine what it computes,
 // whatever its name: a product or convolution, a pool, another reduction, or an element-wise function. Operands are brought
 // into the loops' order by transposes, the results back into that of the output.
 
-#include "ScalarToOnnx.h"
+#include "LinalgToOnnx.h"
 
-#include "mlir/CAPI/IR.h"
+#include "ScalarToOnnx.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/Dialect/Utils/StaticValueUtils.h"
-#include "mlir/IR/Matchers.h"
-#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallBitVector.h"
-#include "llvm/ADT/StringSwitch.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include <cmath>
 #include <numeric>
@@ -25,19 +16,7 @@
 using namespace mlir;
 using namespace divi;
 
-extern "C" {
-/// Converts the operations of a module. Sets the numbers of converted operations, and of those that were left with a warning.
-/// Returns false and emits an error if there are such operations, but the module has a plan of them.
-bool diviConvertLinalgToOnnx(MlirOperation module, uint64_t *converted, uint64_t *left);
-}
-
 namespace {
-
-/// Returns true for tensors of static shape whose elements are numbers.
-bool isStatic(Type type) {
-  auto tensor = dyn_cast<RankedTensorType>(type);
-  return tensor && tensor.hasStaticShape() && isNumber(tensor.getElementType());
-}
 
 /// Function that combines an element with the accumulator of a reduction.
 struct Combiner {
@@ -83,16 +62,14 @@ std::optional<std::pair<unsigned, int64_t>> scaledLoop(AffineExpr expression) {
 
 class LinalgConverter {
 public:
-  LinalgConverter(linalg::LinalgOp op, StringRef name)
-      : op(op), onnx(op, name), ranges(op.getStaticLoopRanges()), isReduction(ranges.size()) {
+  LinalgConverter(OnnxBuilder &onnx, linalg::LinalgOp op, std::string &reason)
+      : onnx(onnx), op(op), reason(reason), ranges(op.getStaticLoopRanges()), isReduction(ranges.size()) {
     auto iterators = op.getIteratorTypesArray();
     for (auto [loop, iterator] : llvm::enumerate(iterators))
       isReduction[loop] = iterator == utils::IteratorType::reduction;
   }
 
-  /// Creates the operators that compute the results. Returns nothing, and sets the reason, if there are none.
   SmallVector<Value> convert();
-  std::string reason;
 
 private:
   Value fail(const Twine &why) {
@@ -107,6 +84,7 @@ private:
   SmallVector<int64_t> rangesOf(ArrayRef<unsigned> loops) const {
     return llvm::map_to_vector(loops, [&](unsigned loop) { return ranges[loop]; });
   }
+  int64_t tapsOf(const Window &window) const { return window.tap ? ranges[*window.tap] : 1; }
   static int64_t product(ArrayRef<int64_t> sizes) {
     int64_t all = 1;
     for (int64_t size : sizes)
@@ -123,15 +101,17 @@ private:
 
   Value reduction(Value yielded, OpOperand *init);
   Value elements(Value yielded, OpOperand *init);
-  Value productOrConvolution(Value factors, OpOperand *init, bool &isProduct);
-  Value pool(Value element, OpOperand *init, const Combiner &combiner, bool &isPool);
+  std::optional<Value> productOrConvolution(Value factors, OpOperand *init);
+  std::optional<Value> pool(Value element, OpOperand *init, const Combiner &combiner);
+  Value reduced(Value element, OpOperand *init, const Combiner &combiner, bool skipsNan);
   std::optional<SmallVector<Window>> windowsOf(AffineMap map);
   Value windowed(Value data, AffineMap map, ArrayRef<unsigned> leading, ArrayRef<int64_t> leadingShape,
                  ArrayRef<Window> windows);
   SmallVector<NamedAttribute> windowAttributes(ArrayRef<Window> windows);
 
+  OnnxBuilder &onnx;
   linalg::LinalgOp op;
-  OnnxBuilder onnx;
+  std::string &reason;
   SmallVector<int64_t> ranges;
   llvm::SmallBitVector isReduction;
   /// Tensors over all loops, of size 1 along loops that they do not depend on, for scalars of the body.
@@ -164,12 +144,8 @@ Value LinalgConverter::convertedCasts(Value value, Value data) {
 Value LinalgConverter::inLoops(OpOperand *operand) {
   Value value = operand->get();
   if (!isa<RankedTensorType>(value.getType())) {
-    TypedAttr scalar;
-    if (!matchPattern(value, m_Constant(&scalar)))
-      return fail("a scalar operand is not a constant");
-    if (auto index = dyn_cast<IntegerAttr>(scalar); index && isa<IndexType>(index.getType()))
-      scalar = onnx.types().getI64IntegerAttr(index.getInt());
-    return onnx.splat(scalar);
+    Value scalar = constantScalar(onnx, value);
+    return scalar ? scalar : fail("a scalar operand is not a constant");
   }
   SmallVector<std::pair<unsigned, int64_t>> axes;
   SmallVector<int64_t> shape;
@@ -199,7 +175,6 @@ Value LinalgConverter::evaluate(Value value) {
   if (Value known = tensors.lookup(value))
     return known;
   Value result;
-  TypedAttr scalar;
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     OpOperand *operand = argument.getOwner() == op.getBlock() ? operandOf(argument) : nullptr;
     if (!operand)
@@ -209,10 +184,8 @@ Value LinalgConverter::evaluate(Value value) {
     if (op.isDpsInit(operand) && operand->get().getDefiningOp<tensor::EmptyOp>())
       return fail("the body reads a tensor.empty");
     result = inLoops(operand);
-  } else if (matchPattern(value, m_Constant(&scalar))) {
-    if (auto index = dyn_cast<IntegerAttr>(scalar); index && isa<IndexType>(index.getType()))
-      scalar = onnx.types().getI64IntegerAttr(index.getInt());
-    result = onnx.splat(scalar);
+  } else if (Value scalar = constantScalar(onnx, value)) {
+    result = scalar;
   } else if (auto index = value.getDefiningOp<linalg::IndexOp>()) {
     SmallVector<int64_t> numbers(rangeOf(index.getDim())), shape(ranges.size(), 1);
     std::iota(numbers.begin(), numbers.end(), 0);
@@ -252,16 +225,13 @@ Value LinalgConverter::toOutput(Value value, ArrayRef<unsigned> loops, OpOperand
 
 /// Returns true if a tensor has the combiner's neutral value everywhere, or no defined values.
 bool LinalgConverter::isNeutral(Value init, const Combiner &combiner) {
-  Operation *definer = init.getDefiningOp();
-  if (!definer || isa<tensor::EmptyOp>(definer))
-    return definer;
+  if (init.getDefiningOp<tensor::EmptyOp>())
+    return true;
   SplatElementsAttr elements = OnnxBuilder::splatOf(init);
   if (!elements)
     return false;
-  if (isa<FloatType>(elements.getElementType())) {
-    APFloat value = elements.getSplatValue<APFloat>();
-    return value.convertToDouble() == combiner.neutral;
-  }
+  if (isa<FloatType>(elements.getElementType()))
+    return elements.getSplatValue<APFloat>().convertToDouble() == combiner.neutral;
   APInt value = elements.getSplatValue<APInt>();
   if (std::isinf(combiner.neutral))
     return combiner.neutral < 0 ? value.isMinSignedValue() : value.isMaxSignedValue();
@@ -323,8 +293,7 @@ Value LinalgConverter::windowed(Value data, AffineMap map, ArrayRef<unsigned> le
   sizes = llvm::to_vector(OnnxBuilder::shapeOf(data));
   for (const Window &window : windows) {
     int64_t axis = axisOf([&](AffineExpr result) { return !isa<AffineDimExpr>(result) && result.isFunctionOfDim(window.output); });
-    int64_t taps = window.tap ? rangeOf(*window.tap) : 1;
-    sizes[axis] = (rangeOf(window.output) - 1) * window.stride + (taps - 1) * window.dilation + 1;
+    sizes[axis] = (rangeOf(window.output) - 1) * window.stride + (tapsOf(window) - 1) * window.dilation + 1;
     order.push_back(axis);
     shape.push_back(sizes[axis]);
   }
@@ -335,7 +304,7 @@ Value LinalgConverter::windowed(Value data, AffineMap map, ArrayRef<unsigned> le
 SmallVector<NamedAttribute> LinalgConverter::windowAttributes(ArrayRef<Window> windows) {
   SmallVector<int64_t> taps, strides, dilations, pads(2 * windows.size(), 0);
   for (const Window &window : windows) {
-    taps.push_back(window.tap ? rangeOf(*window.tap) : 1);
+    taps.push_back(tapsOf(window));
     strides.push_back(window.stride);
     dilations.push_back(window.dilation);
   }
@@ -343,28 +312,27 @@ SmallVector<NamedAttribute> LinalgConverter::windowAttributes(ArrayRef<Window> w
           onnx.attribute("dilations", dilations), onnx.attribute("pads", pads)};
 }
 
-/// Converts a sum of products of two operands. Sets `isProduct` to false if it is none, or indexed in another way.
-Value LinalgConverter::productOrConvolution(Value factors, OpOperand *init, bool &isProduct) {
-  isProduct = false;
+/// Converts a sum of products of two operands; nothing if it is none, or indexed in another way.
+std::optional<Value> LinalgConverter::productOrConvolution(Value factors, OpOperand *init) {
   Operation *multiplication = factors.getDefiningOp();
   if (!isa_and_present<arith::MulFOp, arith::MulIOp>(multiplication))
-    return {};
+    return std::nullopt;
   Value factor[] = {multiplication->getOperand(0), multiplication->getOperand(1)};
   OpOperand *operand[] = {operandOf(factor[0]), operandOf(factor[1])};
   auto isInput = [&](OpOperand *it) { return it && op.isDpsInput(it) && isa<RankedTensorType>(it->get().getType()); };
   if (!isInput(operand[0]) || !isInput(operand[1]) || operand[0] == operand[1])
-    return {};
+    return std::nullopt;
   auto hasWindow = [&](OpOperand *it) { return !mapOf(it).isProjectedPermutation(); };
   if (hasWindow(operand[1])) {
     std::swap(factor[0], factor[1]);
     std::swap(operand[0], operand[1]);
   }
   if (hasWindow(operand[1]) || !mapOf(init).isProjectedPermutation())
-    return {};
+    return std::nullopt;
   AffineMap dataMap = mapOf(operand[0]), weightMap = mapOf(operand[1]), outputMap = mapOf(init);
   std::optional<SmallVector<Window>> windows = windowsOf(dataMap);
   if (!windows)
-    return {};
+    return std::nullopt;
   auto isTap = [&](unsigned loop) { return llvm::any_of(*windows, [&](const Window &it) { return it.tap == loop; }); };
   auto isPixel = [&](unsigned loop) {
     return llvm::any_of(*windows, [&](const Window &it) { return it.output == loop; });
@@ -379,7 +347,7 @@ Value LinalgConverter::productOrConvolution(Value factors, OpOperand *init, bool
     if (isTap(loop) && weight && !output)
       continue;
     if (isPixel(loop) || isTap(loop))
-      return {};
+      return std::nullopt;
     if (data && weight && output)
       groups.push_back(loop);
     else if (data && output)
@@ -389,15 +357,14 @@ Value LinalgConverter::productOrConvolution(Value factors, OpOperand *init, bool
     else if (data && weight)
       depth.push_back(loop);
     else
-      return {};
+      return std::nullopt;
   }
-  isProduct = true;
   for (const Window &window : *windows)
     if (window.tap)
       taps.push_back(*window.tap);
   Value data = convertedCasts(factor[0], operand[0]->get()), weights = convertedCasts(factor[1], operand[1]->get());
   if (!data || !weights)
-    return {};
+    return Value();
   auto joined = [](std::initializer_list<ArrayRef<unsigned>> parts) {
     SmallVector<unsigned> all;
     for (ArrayRef<unsigned> part : parts)
@@ -430,7 +397,7 @@ Value LinalgConverter::productOrConvolution(Value factors, OpOperand *init, bool
     weights = onnx.transpose(weights, axesOf(weightMap, joined({groups, columns, depth, taps})));
     SmallVector<int64_t> kernel = {count(groups) * count(columns), count(depth)};
     for (const Window &window : *windows)
-      kernel.push_back(window.tap ? rangeOf(*window.tap) : 1);
+      kernel.push_back(tapsOf(window));
     weights = onnx.reshape(weights, kernel);
     SmallVector<int64_t> shape = {count(rows), kernel[0]};
     llvm::append_range(shape, rangesOf(pixels));
@@ -442,20 +409,18 @@ Value LinalgConverter::productOrConvolution(Value factors, OpOperand *init, bool
   return toOutput(result, order, init);
 }
 
-/// Converts a pool. Sets `isPool` to false if the operation is none.
-Value LinalgConverter::pool(Value element, OpOperand *init, const Combiner &combiner, bool &isPool) {
-  isPool = false;
+/// Converts a pool; nothing if the operation is none.
+std::optional<Value> LinalgConverter::pool(Value element, OpOperand *init, const Combiner &combiner) {
   OpOperand *operand = operandOf(element);
   if (!operand || !op.isDpsInput(operand) || combiner.pool.empty() || !mapOf(init).isProjectedPermutation())
-    return {};
+    return std::nullopt;
   AffineMap map = mapOf(operand);
   std::optional<SmallVector<Window>> windows = windowsOf(map);
   if (!windows || windows->empty())
-    return {};
+    return std::nullopt;
   Value data = convertedCasts(element, operand->get());
   if (!data || !isa<FloatType>(OnnxBuilder::elementOf(data)))
     return fail("there are no pools of integers");
-  isPool = true;
   SmallVector<unsigned> order;
   for (unsigned loop = 0; loop < ranges.size(); ++loop) {
     bool isWindow =
@@ -474,7 +439,7 @@ Value LinalgConverter::pool(Value element, OpOperand *init, const Combiner &comb
   for (const Window &window : *windows) {
     shape.push_back(rangeOf(window.output));
     order.push_back(window.output);
-    taps *= window.tap ? rangeOf(*window.tap) : 1;
+    taps *= tapsOf(window);
   }
   Type type = OnnxBuilder::elementOf(data);
   Value result =
@@ -495,15 +460,18 @@ Value LinalgConverter::reduction(Value yielded, OpOperand *init) {
   Value element = combination->getOperand(0) == accumulator ? combination->getOperand(1) : combination->getOperand(0);
   if (!llvm::is_contained(combination->getOperands(), accumulator) || element == accumulator)
     return fail("its body does not combine an element with the accumulator");
-  bool isDone = false;
-  if (combiner->reduction == "ReduceSum")
-    if (Value result = productOrConvolution(element, init, isDone); isDone)
-      return combinedWithInit(result, init, *combiner);
   // The number that is not NaN.
   bool skipsNan = isa<arith::MaxNumFOp, arith::MinNumFOp>(combination);
-  if (!skipsNan)
-    if (Value result = pool(element, init, *combiner, isDone); isDone || !reason.empty())
-      return combinedWithInit(result, init, *combiner);
+  std::optional<Value> result;
+  if (combiner->reduction == "ReduceSum")
+    result = productOrConvolution(element, init);
+  if (!result && !skipsNan)
+    result = pool(element, init, *combiner);
+  return combinedWithInit(result ? *result : reduced(element, init, *combiner, skipsNan), init, *combiner);
+}
+
+/// Converts a reduction of any element: computes it for all loops first.
+Value LinalgConverter::reduced(Value element, OpOperand *init, const Combiner &combiner, bool skipsNan) {
   Value all = evaluate(element);
   if (!all)
     return {};
@@ -512,11 +480,9 @@ Value LinalgConverter::reduction(Value yielded, OpOperand *init) {
     return fail("there are no reductions of i1");
   if (skipsNan)
     all = onnx.elementwise("Where", {onnx.elementwise("IsNaN", all, onnx.types().getI1Type()),
-                                     onnx.number(combiner->neutral, type), all});
+                                     onnx.number(combiner.neutral, type), all});
   SmallVector<unsigned> parallel;
-  SmallVector<int64_t> axes, full(ranges.size(), 1);
-  if (OnnxBuilder::shapeOf(all).empty())
-    all = onnx.reshape(all, full);
+  SmallVector<int64_t> axes;
   for (unsigned loop = 0; loop < ranges.size(); ++loop) {
     if (isReduction[loop])
       axes.push_back(loop);
@@ -524,8 +490,8 @@ Value LinalgConverter::reduction(Value yielded, OpOperand *init) {
       parallel.push_back(loop);
   }
   all = onnx.expand(all, ranges);
-  Value result = onnx.reshape(onnx.reduce(combiner->reduction, all, axes), rangesOf(parallel));
-  return combinedWithInit(toOutput(result, parallel, init), init, *combiner);
+  Value result = onnx.reshape(onnx.reduce(combiner.reduction, all, axes), rangesOf(parallel));
+  return toOutput(result, parallel, init);
 }
 
 Value LinalgConverter::elements(Value yielded, OpOperand *init) {
@@ -553,176 +519,13 @@ SmallVector<Value> LinalgConverter::convert() {
   return results;
 }
 
-/// Converts the operations of a module in their order, so that operands are converted before users.
-class ModuleConverter {
-public:
-  explicit ModuleConverter(Operation *module) : module(module) {}
-  LogicalResult run();
-  uint64_t converted = 0, left = 0;
-
-private:
-  SmallVector<Value> convert(Operation *op, OnnxBuilder &onnx, StringRef name, std::string &reason);
-  Value inserted(OnnxBuilder &onnx, Value part, Value whole, ArrayRef<int64_t> offsets, unsigned axis);
-
-  Operation *module;
-};
-
-/// Returns `whole` with `part` at `offsets`, from dimension `axis` on.
-Value ModuleConverter::inserted(OnnxBuilder &onnx, Value part, Value whole, ArrayRef<int64_t> offsets, unsigned axis) {
-  auto shape = llvm::to_vector(OnnxBuilder::shapeOf(whole));
-  if (axis == shape.size() || OnnxBuilder::shapeOf(part) == ArrayRef(shape))
-    return part;
-  auto cut = [&](int64_t from, int64_t to) {
-    SmallVector<int64_t> start(shape.size(), 0), sizes = shape;
-    start[axis] = from;
-    sizes[axis] = to - from;
-    return to == from ? Value() : onnx.slice(whole, start, sizes, SmallVector<int64_t>(shape.size(), 1));
-  };
-  int64_t from = offsets[axis], to = from + OnnxBuilder::shapeOf(part)[axis];
-  Value middle = to == from ? Value() : inserted(onnx, part, cut(from, to), offsets, axis + 1);
-  return onnx.concat({cut(0, from), middle, cut(to, shape[axis])}, axis);
-}
-
-SmallVector<Value> ModuleConverter::convert(Operation *op, OnnxBuilder &onnx, StringRef name, std::string &reason) {
-  if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op)) {
-    LinalgConverter converter(linalgOp, name);
-    SmallVector<Value> results = converter.convert();
-    reason = converter.reason;
-    return results;
-  }
-  if (op->getNumResults() != 1 || !llvm::all_of(op->getResultTypes(), isStatic)) {
-    reason = "its result is not a tensor of static shape, with numbers as elements";
-    return {};
-  }
-  auto type = cast<RankedTensorType>(op->getResult(0).getType());
-  auto fail = [&](StringRef why) {
-    reason = why.str();
-    return Value();
-  };
-  auto isDynamic = [](ArrayRef<int64_t> numbers) { return llvm::any_of(numbers, ShapedType::isDynamic); };
-  Value result =
-      llvm::TypeSwitch<Operation *, Value>(op)
-          .Case<arith::ConstantOp>([&](auto constant) {
-            auto elements = dyn_cast<ElementsAttr>(constant.getValue());
-            return elements ? onnx.constant(elements) : fail("its value is not dense");
-          })
-          .Case<tensor::CastOp>([&](auto same) {
-            Value source = same.getSource();
-            return source.getType() == type ? source : fail("its operand's shape is not static");
-          })
-          .Case<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(
-              [&](auto reshape) { return onnx.reshape(reshape.getSrc(), type.getShape()); })
-          .Case<tensor::ReshapeOp>([&](auto reshape) {
-            return isStatic(reshape.getSource().getType()) ? onnx.reshape(reshape.getSource(), type.getShape())
-                                                           : fail("its operand's shape is not static");
-          })
-          .Case<tensor::ConcatOp>([&](auto concat) {
-            return onnx.concat(SmallVector<Value>(concat.getInputs()), concat.getDim());
-          })
-          .Case<tensor::SplatOp>([&](auto splat) {
-            TypedAttr scalar;
-            return matchPattern(splat.getInput(), m_Constant(&scalar)) ? onnx.splat(scalar, type.getShape())
-                                                                       : fail("its scalar is not a constant");
-          })
-          .Case<tensor::ExtractSliceOp>([&](auto slice) {
-            if (isDynamic(slice.getStaticOffsets()) || isDynamic(slice.getStaticStrides()) || !isStatic(slice.getSource().getType()))
-              return fail("its offsets are not constants");
-            Value part = onnx.slice(slice.getSource(), slice.getStaticOffsets(), slice.getStaticSizes(),
-                                    slice.getStaticStrides());
-            return onnx.reshape(part, type.getShape());
-          })
-          .Case<tensor::InsertSliceOp>([&](auto slice) {
-            bool isUnit = llvm::all_of(slice.getStaticStrides(), [](int64_t stride) { return stride == 1; });
-            if (isDynamic(slice.getStaticOffsets()) || !isUnit || !isStatic(slice.getSource().getType()))
-              return fail("its offsets are not constants, or its strides are not 1");
-            Value part = onnx.reshape(slice.getSource(), slice.getStaticSizes());
-            Value whole = slice.getDest();
-            // An element that is never written may have any value.
-            if (whole.getDefiningOp<tensor::EmptyOp>())
-              whole = onnx.expand(onnx.number(0.0, type.getElementType()), type.getShape());
-            return inserted(onnx, part, whole, slice.getStaticOffsets(), 0);
-          })
-          .Case<tensor::PadOp>([&](auto pad) {
-            Value padding = pad.getConstantPaddingValue();
-            TypedAttr scalar;
-            SmallVector<int64_t> pads(pad.getStaticLow());
-            llvm::append_range(pads, pad.getStaticHigh());
-            if (!padding || !matchPattern(padding, m_Constant(&scalar)) || isDynamic(pads) ||
-                !isStatic(pad.getSource().getType()))
-              return fail("its padding is not constant");
-            return onnx.create("Pad", type, {pad.getSource(), onnx.list(pads), onnx.splat(scalar), onnx.none()});
-          })
-          .Case<linalg::SoftmaxOp>([&](auto softmax) {
-            return onnx.create("Softmax", type, softmax.getInput(), onnx.attribute("axis", softmax.getDimension()));
-          })
-          .Default([&](Operation *other) {
-            if (!isa_and_present<arith::ArithDialect, math::MathDialect>(other->getDialect()) ||
-                !llvm::all_of(other->getOperandTypes(), isStatic))
-              return fail("it has no counterpart in onnx");
-            return scalarToOnnx(onnx, other, other->getOperands(), reason);
-          });
-  return result ? SmallVector<Value>{result} : SmallVector<Value>();
-}
-
-/// Returns true for operations that may be converted. A tensor.empty has no values: it is dead afterwards.
-bool isCandidate(Operation *op) {
-  if (isa<tensor::EmptyOp>(op) || !llvm::any_of(op->getResultTypes(), llvm::IsaPred<RankedTensorType>))
-    return false;
-  // Lists of sizes, for instance.
-  if (isa<arith::ConstantOp>(op) && !isStatic(op->getResult(0).getType()))
-    return false;
-  return isa_and_present<linalg::LinalgDialect, tensor::TensorDialect, arith::ArithDialect, math::MathDialect>(
-      op->getDialect());
-}
-
-LogicalResult ModuleConverter::run() {
-  SmallVector<Operation *> candidates, unused;
-  module->walk<WalkOrder::PreOrder>([&](Operation *op) {
-    if (isCandidate(op)) {
-      candidates.push_back(op);
-      return WalkResult::skip();
-    }
-    if (isa<tensor::EmptyOp>(op) || (op->hasTrait<OpTrait::ConstantLike>() && op->getName().getDialectNamespace() != "onnx"))
-      unused.push_back(op);
-    return WalkResult::advance();
-  });
-  if (!candidates.empty() && module->hasAttr("divi.plan"))
-    return module->emitError("has a plan for operations that this pass would replace: run divi-convert-linalg before planning");
-  llvm::StringMap<unsigned> counts;
-  for (Operation *op : candidates) {
-    StringRef kind = op->getName().stripDialect();
-    std::string name = (kind + "_" + Twine(counts[kind]++)).str(), reason;
-    if (auto given = op->getAttrOfType<StringAttr>("onnx_node_name"))
-      name = given.str();
-    OnnxBuilder onnx(op, name);
-    Operation *before = op->getPrevNode();
-    SmallVector<Value> results = convert(op, onnx, name, reason);
-    if (results.empty()) {
-      // Operators that were created before the conversion failed.
-      while (op->getPrevNode() != before)
-        op->getPrevNode()->erase();
-      op->emitWarning() << "'" << op->getName() << "' cannot be converted to onnx operators: " << reason
-                        << "; it can be planned, but not compiled";
-      ++left;
-      continue;
-    }
-    op->replaceAllUsesWith(results);
-    op->erase();
-    ++converted;
-  }
-  for (Operation *op : llvm::reverse(unused))
-    if (op->use_empty())
-      op->erase();
-  return success();
-}
-
 } // namespace
 
-bool diviConvertLinalgToOnnx(MlirOperation module, uint64_t *converted, uint64_t *left) {
-  ModuleConverter converter(unwrap(module));
-  if (failed(converter.run()))
-    return false;
-  *converted = converter.converted;
-  *left = converter.left;
-  return true;
+bool divi::isStatic(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && tensor.hasStaticShape() && isNumber(tensor.getElementType());
+}
+
+SmallVector<Value> divi::linalgToOnnx(OnnxBuilder &onnx, linalg::LinalgOp op, std::string &reason) {
+  return LinalgConverter(onnx, op, reason).convert();
 }

@@ -106,14 +106,14 @@ Value OnnxBuilder::constant(ElementsAttr elements) {
   return builder.create(state)->getResult(0);
 }
 
-Value OnnxBuilder::splat(TypedAttr scalar, ArrayRef<int64_t> shape) {
-  return constant(DenseElementsAttr::get(RankedTensorType::get(shape, scalar.getType()), Attribute(scalar)));
+Value OnnxBuilder::scalar(TypedAttr scalar) {
+  return constant(DenseElementsAttr::get(RankedTensorType::get({}, scalar.getType()), Attribute(scalar)));
 }
 
 Value OnnxBuilder::number(double value, Type element) {
   if (isa<FloatType>(element))
-    return splat(builder.getFloatAttr(element, value));
-  return splat(builder.getIntegerAttr(element, int64_t(value)));
+    return scalar(builder.getFloatAttr(element, value));
+  return scalar(builder.getIntegerAttr(element, int64_t(value)));
 }
 
 Value OnnxBuilder::list(ArrayRef<int64_t> numbers) { return constant(builder.getI64TensorAttr(numbers)); }

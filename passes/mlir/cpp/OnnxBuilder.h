@@ -32,8 +32,8 @@ public:
   mlir::Value reduce(llvm::StringRef op, mlir::Value x, llvm::ArrayRef<int64_t> axes);
 
   mlir::Value constant(mlir::ElementsAttr elements);
-  /// Creates a constant of rank 0, or with all elements equal.
-  mlir::Value splat(mlir::TypedAttr scalar, llvm::ArrayRef<int64_t> shape = {});
+  /// Creates a constant of rank 0.
+  mlir::Value scalar(mlir::TypedAttr scalar);
   mlir::Value number(double value, mlir::Type element);
   mlir::Value list(llvm::ArrayRef<int64_t> numbers);
   mlir::Value none();

@@ -2,6 +2,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -66,8 +67,8 @@ struct Scalars {
     return withSign(onnx.elementwise(op, {a, b}), /*isSigned=*/true);
   }
 
-  /// Returns the larger or smaller number where the other is NaN.
-  Value number(StringRef op) {
+  /// Returns the larger or smaller number; the other one where one is NaN.
+  Value ignoringNan(StringRef op) {
     Value a = x[0], b = x[1];
     return where(isNan(a), b, where(isNan(b), a, onnx.elementwise(op, {a, b})));
   }
@@ -228,8 +229,8 @@ Value Scalars::convert(Operation *op, Type to) {
       .Case<arith::CmpFOp>([&](auto cmp) { return compareFloats(cmp.getPredicate()); })
       .Case<arith::CmpIOp>([&](auto cmp) { return compareIntegers(cmp.getPredicate()); })
       .Case<arith::SelectOp>([&](auto) { return where(x[0], x[1], x[2]); })
-      .Case<arith::MaxNumFOp>([&](auto) { return number("Max"); })
-      .Case<arith::MinNumFOp>([&](auto) { return number("Min"); })
+      .Case<arith::MaxNumFOp>([&](auto) { return ignoringNan("Max"); })
+      .Case<arith::MinNumFOp>([&](auto) { return ignoringNan("Min"); })
       .Case<arith::MaxUIOp>([&](auto) { return asUnsigned("Max"); })
       .Case<arith::MinUIOp>([&](auto) { return asUnsigned("Min"); })
       .Case<arith::DivUIOp>([&](auto) { return asUnsigned("Div"); })
@@ -269,6 +270,15 @@ Value Scalars::convert(Operation *op, Type to) {
 }
 
 } // namespace
+
+Value divi::constantScalar(OnnxBuilder &onnx, Value scalar) {
+  TypedAttr known;
+  if (!matchPattern(scalar, m_Constant(&known)))
+    return {};
+  if (auto index = dyn_cast<IntegerAttr>(known); index && isa<IndexType>(index.getType()))
+    known = onnx.types().getI64IntegerAttr(index.getInt());
+  return onnx.scalar(known);
+}
 
 Value divi::scalarToOnnx(OnnxBuilder &onnx, Operation *op, ValueRange operands, std::string &reason) {
   Value result;
