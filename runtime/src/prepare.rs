@@ -69,6 +69,11 @@ pub enum Expression {
         /// Elements per row.
         inner: u64,
     },
+    /// Weights of 3×3 windows for Winograd's algorithm F(2×2, 3×3): each window `g` becomes the 4×4 matrix `G g Gᵀ`.
+    Winograd {
+        /// Windows, row by row.
+        source: Box<Expression>,
+    },
     /// `scale / sqrt(variance + epsilon)`: factor of a folded BatchNormalization, per channel.
     NormalizedScale {
         /// Scale of the BatchNormalization.
@@ -138,7 +143,7 @@ impl Expression {
             Self::File { .. } | Self::Bytes(_) | Self::Random { .. } | Self::Zeros(_) => vec![],
             Self::Concat(parts) => parts.iter().collect(),
             Self::Pack(pack) => vec![&pack.source],
-            Self::Widen { source, .. } | Self::Narrow { source, .. } => vec![source],
+            Self::Widen { source, .. } | Self::Narrow { source, .. } | Self::Winograd { source } => vec![source],
             Self::Scale { source, by, .. } => vec![source, by],
             Self::NormalizedScale { scale, variance, .. } => vec![scale, variance],
             Self::NormalizedShift { shift, mean, factor, bias } => {
@@ -153,7 +158,7 @@ impl Expression {
             Self::File { .. } | Self::Bytes(_) | Self::Random { .. } | Self::Zeros(_) => vec![],
             Self::Concat(parts) => parts.iter_mut().collect(),
             Self::Pack(pack) => vec![&mut pack.source],
-            Self::Widen { source, .. } | Self::Narrow { source, .. } => vec![source],
+            Self::Widen { source, .. } | Self::Narrow { source, .. } | Self::Winograd { source } => vec![source],
             Self::Scale { source, by, .. } => vec![source, by],
             Self::NormalizedScale { scale, variance, .. } => vec![scale, variance],
             Self::NormalizedShift { shift, mean, factor, bias } => {
@@ -241,6 +246,15 @@ impl Expression {
                 }
                 Ok(scaled.into())
             }
+            Self::Winograd { source } => {
+                let windows = source.numbers(folder)?;
+                let mut bytes = with_room(self.length().ok_or(UNCOUNTABLE)?)?;
+                for window in windows.as_chunks::<9>().0 {
+                    let numbers = winograd(window);
+                    numbers.iter().for_each(|number| bytes.extend(number.to_le_bytes()));
+                }
+                Ok(bytes.into())
+            }
             Self::NormalizedScale { scale, variance, epsilon } => {
                 let (scale, variance) = (scale.numbers(folder)?, variance.numbers(folder)?);
                 let factor = |(scale, variance): (&f32, &f32)| {
@@ -263,6 +277,14 @@ impl Expression {
     fn numbers(&self, folder: &Path) -> Result<Vec<f32>, String> {
         Ok(numbers_of(&self.evaluate(folder)?))
     }
+}
+
+/// Returns `G g Gᵀ` of a 3×3 window, rounded once.
+fn winograd(window: &[f32; 9]) -> [f32; 16] {
+    let column = |[a, b, c]: [f64; 3]| [a, (a + b + c) / 2.0, (a - b + c) / 2.0, c];
+    let of_columns: [[f64; 4]; 3] =
+        std::array::from_fn(|x| column(std::array::from_fn(|y| f64::from(window[y * 3 + x]))));
+    std::array::from_fn(|i| column(std::array::from_fn(|x| of_columns[x][i / 4]))[i % 4] as f32)
 }
 
 /// Maximum depth of a loop nest; code generation stays below it.
@@ -444,6 +466,17 @@ mod tests {
         let (shift, mean) = (Box::new(floats(&[1., 1.])), Box::new(floats(&[0., 1.])));
         let shifted = Expression::NormalizedShift { shift, mean, factor: by, bias: Some(Box::new(floats(&[5., 0.]))) };
         assert_eq!(numbers(&shifted), [11., -9.]);
+    }
+
+    #[test]
+    fn transforms_windows_for_winograd() {
+        let window: Vec<f32> = (1..=9).map(|number| number as f32).collect();
+        let transformed = Expression::Winograd { source: Box::new(floats(&window)) };
+        assert_eq!(transformed.length(), Some(64));
+        // Rows of G g: (1 2 3), (6 7.5 9), (2 2.5 3), (7 8 9).
+        let expected = [1., 3., 1., 3., 6., 11.25, 3.75, 9., 2., 3.75, 1.25, 3., 7., 12., 4., 9.];
+        assert_eq!(numbers(&transformed), expected);
+        assert_eq!(Expression::Winograd { source: Box::new(floats(&window[1..])) }.length(), None);
     }
 
     #[test]

@@ -284,6 +284,9 @@ impl Expression {
                 let is_valid = by.length()? >= 4 && *inner > 0;
                 source.length().filter(|_| is_valid)
             }
+            Self::Winograd { source } => {
+                source.length().filter(|length| length.is_multiple_of(36))?.checked_div(9)?.checked_mul(16)
+            }
             Self::NormalizedScale { scale, variance, .. } => {
                 let length = scale.length().filter(|length| length.is_multiple_of(4))?;
                 (variance.length()? == length).then_some(length)

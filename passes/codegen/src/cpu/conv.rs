@@ -4,6 +4,7 @@ mod geometry;
 mod kernel;
 mod tile;
 mod tiled;
+mod winograd;
 
 pub(super) use geometry::Geometry;
 pub(super) use tiled::has_tiled_kernel;
@@ -25,6 +26,7 @@ use divi_runtime::prepare::Expression;
 use kernel::ConvKernel;
 use tile::Tile;
 use tiled::TiledConv;
+use winograd::WinogradConv;
 
 /// Lowers a convolution with its epilogue. Returns the number of nodes; `None` if there is no fast kernel.
 pub(super) fn lower(cx: &mut Lowering<'_>, nodes: &[Node], position: usize) -> Result<Option<usize>> {
@@ -98,6 +100,8 @@ fn emit(
     let (source, target, accesses) = (&source, &target, &accesses[..]);
     let kernel: Box<dyn Kernel> = if is_tiled {
         Box::new(TiledConv { geometry, source, target, fused, accesses })
+    } else if geometry.is_winograd {
+        Box::new(WinogradConv::new(cx, geometry, (source, target), fused, accesses))
     } else {
         let mut images = [source.halo, target.halo].into_iter();
         let has_gaps = images.any(|halo| !halo.is_empty()) || !accesses.iter().all(OperandAccess::is_flat);

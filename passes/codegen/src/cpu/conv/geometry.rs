@@ -1,5 +1,6 @@
 //! Geometry of 2D convolutions.
 
+use super::winograd;
 use crate::{error::Result, graph::Node, layout::Halo, lowering::Lowering};
 use divi_onnx::{DType, Op};
 
@@ -15,6 +16,8 @@ pub(crate) struct Geometry {
     pub(crate) is_depthwise: bool,
     /// True if a channel block consists of several groups, each with as many filters as channels.
     pub(crate) has_narrow_groups: bool,
+    /// True if it is computed by Winograd's algorithm.
+    pub(crate) is_winograd: bool,
     pub(crate) image: (i64, i64),
     pub(crate) output: (i64, i64),
     pub(crate) kernel: (i64, i64),
@@ -72,20 +75,24 @@ impl Geometry {
             _ => attributes.ints("pads")?.and_then(|pads| Some((*pads.first()?, *pads.get(1)?))).unwrap_or((0, 0)),
         };
         let image = (height, width);
-        Ok(Some(Self {
+        let geometry = Self {
             batch,
             channels,
             filters,
             groups,
             is_depthwise,
             has_narrow_groups,
+            is_winograd: false,
             image,
             output,
             kernel,
             strides,
             dilations,
             padding,
-        }))
+        };
+        let is_winograd =
+            cx.dtype(weights) == DType::F32 && cx.expression(weights).is_some() && winograd::applies(&geometry, lanes);
+        Ok(Some(Self { is_winograd, ..geometry }))
     }
 
     /// Returns the halo that the windows read.
@@ -93,7 +100,8 @@ impl Geometry {
         let beyond = |output: i64, stride: i64, kernel: i64, dilation: i64, padding: i64, size: i64| {
             ((output - 1) * stride + dilation * (kernel - 1) + 1 - padding - size).max(0)
         };
-        let Self { output, strides, kernel, dilations, padding, image, .. } = *self;
+        let Self { strides, kernel, dilations, padding, image, .. } = *self;
+        let output = if self.is_winograd { winograd::padded(self.output) } else { self.output };
         Halo {
             top: padding.0,
             left: padding.1,

@@ -28,10 +28,10 @@ pub(super) struct ConvKernel<'a> {
 
 /// A reduction loop: trip count, stride in the input in elements, and unroll factor.
 #[derive(Clone, Copy)]
-struct Term {
-    count: i64,
-    stride: i64,
-    unroll: i64,
+pub(super) struct Term {
+    pub(super) count: i64,
+    pub(super) stride: i64,
+    pub(super) unroll: i64,
 }
 
 /// Position and size of a tile.
@@ -185,6 +185,7 @@ impl ConvKernel<'_> {
             let (down, across) = self.tile.grid();
             Prefetch::new(b, place, whole_start, panel_weights * vectors, down * across, lanes)
         });
+        let buffers = [signature.buffers[0], signature.buffers[1]];
         let kernel_terms = [
             Term { count: kernel_rows, stride: source.row() * geometry.dilations.0, unroll: 1 },
             Term { count: kernel_columns, stride: source.lanes * geometry.dilations.1, unroll: 1 },
@@ -193,8 +194,7 @@ impl ConvKernel<'_> {
             let blocks = Term { count: whole, stride: source.plane(), unroll: 1 };
             let channels = Term { count: lanes, stride: 1, unroll: 4 };
             let terms = [blocks, kernel_terms[0], kernel_terms[1], channels];
-            sums =
-                accumulate(b, signature, &offsets, place.vectors, &terms, start, whole_start, sums, prefetch.as_ref());
+            sums = accumulate(b, buffers, &offsets, place.vectors, &terms, start, whole_start, sums, prefetch.as_ref());
         }
         if rest > 0 {
             let (stride, unroll) = match self.is_planar {
@@ -206,7 +206,7 @@ impl ConvKernel<'_> {
             let rest_start = panel_weights * self.tile.blocks;
             let weights = b.plus(b.times(place.block, rest * window * lanes), rest_start);
             let start = b.plus(start, whole * source.plane());
-            sums = accumulate(b, signature, &offsets, place.vectors, &terms, start, weights, sums, None);
+            sums = accumulate(b, buffers, &offsets, place.vectors, &terms, start, weights, sums, None);
         }
         self.store(b, signature, place, &sums);
     }
@@ -356,12 +356,12 @@ fn pack_blocks(geometry: &Geometry, blocks: i64, lanes: i64) -> Packing {
 }
 
 /// Emits code for the size `usual` and, if the last of `count` sizes differs, a branch with code for `last`.
-fn either(b: &Builder, index: V, count: i64, usual: i64, last: i64, code: impl Fn(i64)) {
+pub(super) fn either(b: &Builder, index: V, count: i64, usual: i64, last: i64, code: impl Fn(i64)) {
     b.specialize_last(index, count, last != usual, |is_last| code(if is_last { last } else { usual }));
 }
 
 /// Prefetch of the next panel of weights during the current one. Each tile of a panel prefetches its share.
-struct Prefetch {
+pub(super) struct Prefetch {
     /// Offset of the tile's share.
     from: V,
     /// Offset of the current panel.
@@ -397,9 +397,9 @@ impl Prefetch {
 /// Accumulates a tile over a nest of reduction loops: the outer product of one input element per pixel (at `offsets`) and `vectors`
 /// vectors of weights, which are contiguous in the order of the loops.
 #[allow(clippy::too_many_arguments)]
-fn accumulate(
+pub(super) fn accumulate(
     b: &Builder,
-    signature: &Signature<'_>,
+    [image, packed]: [V; 2],
     offsets: &[i64],
     vectors: usize,
     terms: &[Term],
@@ -411,12 +411,11 @@ fn accumulate(
     let lanes = b.lanes() as i64;
     let Some((&Term { count, stride, unroll }, inner)) = terms.split_first() else {
         let ty = b.vector();
-        let weights: Vec<_> = (0..vectors as i64)
-            .map(|vector| b.load_vector(signature.buffers[1], b.plus(weights, vector * lanes), ty))
-            .collect();
+        let weights: Vec<_> =
+            (0..vectors as i64).map(|vector| b.load_vector(packed, b.plus(weights, vector * lanes), ty)).collect();
         let mut sums = sums;
         for (pixel, &offset) in offsets.iter().enumerate() {
-            let element = b.load(signature.buffers[0], divi_onnx::DType::F32, b.plus(input, offset));
+            let element = b.load(image, divi_onnx::DType::F32, b.plus(input, offset));
             let element = b.broadcast(element, ty);
             for (vector, &weight) in weights.iter().enumerate() {
                 let sum = &mut sums[pixel * vectors + vector];
@@ -429,7 +428,7 @@ fn accumulate(
     let unrolled = |input: V, weights: V, mut sums: Vec<V>, times: i64| {
         for i in 0..times {
             let (input, weights) = (b.plus(input, i * stride), b.plus(weights, i * weight_stride));
-            sums = accumulate(b, signature, offsets, vectors, inner, input, weights, sums, prefetch);
+            sums = accumulate(b, [image, packed], offsets, vectors, inner, input, weights, sums, prefetch);
         }
         sums
     };
@@ -440,7 +439,7 @@ fn accumulate(
         let input = b.add(input, b.times(counter, stride));
         let weights = b.add(weights, b.times(counter, weight_stride));
         if let Some(prefetch) = prefetch.filter(|_| inner.is_empty()) {
-            prefetch.emit(b, signature.buffers[1], weights);
+            prefetch.emit(b, packed, weights);
         }
         unrolled(input, weights, sums.to_vec(), unroll)
     })
