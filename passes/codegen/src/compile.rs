@@ -25,6 +25,7 @@ const HOST_EXECUTABLE: usize = 0;
 pub(crate) fn compile(mut program: Program, folder: &Path, options: &Options<'_>) -> Result<SlowOperators, Error> {
     let has_bf16 = program.stages.iter().any(|stage| half_precision::has_bf16(&stage.graph));
     let mut host = HostModule::new(&options.target, has_bf16);
+    host.kernels.may_expand_weights = has_room(&program);
     // The pool merges equal constants, so indices change.
     let constants = std::mem::take(&mut program.constants).into_iter();
     let indices: Vec<_> = constants.map(|(expression, bytes)| host.pool.constant(expression, bytes)).collect();
@@ -62,6 +63,20 @@ pub(crate) fn compile(mut program: Program, folder: &Path, options: &Options<'_>
     bundle.describe_contents(folder)?;
     bundle.write(folder)?;
     Ok(slow)
+}
+
+/// Returns true if each device has memory for packed weights that are larger than the model's: half of what its constants leave free, so that
+/// activations keep the other half.
+fn has_room(program: &Program) -> bool {
+    let constants = |device: usize| {
+        let stages = program.stages.iter().filter(move |stage| stage.device == device);
+        let values = stages.flat_map(|stage| &stage.graph.values).filter(|value| value.constant.is_some());
+        values.map(graph::Value::bytes).fold(0, u64::saturating_add)
+    };
+    program.devices.iter().enumerate().all(|(number, device)| {
+        let constants = constants(number);
+        device.memory.saturating_sub(constants) / 2 >= constants
+    })
 }
 
 /// Description of a stage of the bundle, without its code.

@@ -65,11 +65,18 @@ impl TargetBackend for CpuBackend {
     }
 }
 
+/// Number of threads that is assumed for a device that uses all cores of the machine.
+const ALL_CORES: u64 = 16;
+
 /// Compiler of CPU stages, whose kernels are part of the host's executable.
 struct CpuCompiler;
 
 impl StageCompiler for CpuCompiler {
     fn compile(&mut self, stage: StageInput<'_>, host: &mut HostModule) -> std::result::Result<CompiledStage, Error> {
+        host.kernels.threads = match stage.device.threads {
+            0 => ALL_CORES,
+            threads => threads,
+        };
         let boundary = stage.boundary();
         Ok(stage::lower(stage.graph, boundary, &CpuHooks, host, None)?.compiled(Code::Host))
     }

@@ -19,6 +19,10 @@ pub(crate) struct Kernels {
     tiles: Tiles,
     /// True if kernels may call the C library.
     pub(crate) has_library: bool,
+    /// True if packed weights may be larger than the model's, in exchange for fewer operations.
+    pub(crate) may_expand_weights: bool,
+    /// Number of threads of the device that kernels are built for.
+    pub(crate) threads: u64,
     built: Vec<Kernel>,
     names: FxHashSet<String>,
 }
@@ -57,7 +61,17 @@ impl Kernels {
     }
 
     fn with(context: Option<Context>, lanes: usize, registers: usize, tiles: Tiles, has_library: bool) -> Self {
-        Self { context, lanes, registers, tiles, has_library, built: vec![], names: FxHashSet::default() }
+        Self {
+            context,
+            lanes,
+            registers,
+            tiles,
+            has_library,
+            may_expand_weights: true,
+            threads: 1,
+            built: vec![],
+            names: FxHashSet::default(),
+        }
     }
 
     /// Returns the number of `f32` lanes of a vector.

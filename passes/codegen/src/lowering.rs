@@ -224,6 +224,16 @@ impl<'a> Lowering<'a> {
         self.kernels.registers()
     }
 
+    /// Returns the number of threads of the device.
+    pub(crate) fn threads(&self) -> i64 {
+        self.kernels.threads as i64
+    }
+
+    /// Returns true if packed weights may be larger than the model's.
+    pub(crate) fn may_expand_weights(&self) -> bool {
+        self.kernels.may_expand_weights
+    }
+
     /// Returns true if all uses of a value are nodes at these positions.
     pub(crate) fn is_read_only_by(&self, id: Id, positions: Range<usize>) -> bool {
         self.readers.get(&id).is_none_or(|readers| readers.iter().all(|reader| positions.contains(reader)))

@@ -36,8 +36,9 @@ fn everything() -> Folder {
     let shift =
         Expression::NormalizedShift { shift: bytes(64), mean: bytes(64), factor: bytes(64), bias: Some(bytes(64)) };
     let parts = Expression::Concat(vec![Expression::Zeros(32), *bytes(32)]);
-    let made =
-        [Expression::Pack(pack), scaled, factor, shift, parts].map(|it| builder.constant(256, Source::Evaluated(it)));
+    let winograd = Expression::Winograd { source: bytes(36) };
+    let made = [Expression::Pack(pack), scaled, factor, shift, parts, winograd]
+        .map(|it| builder.constant(256, Source::Evaluated(it)));
     let read = builder.constant(256, Source::File { path: "model.bin".into(), offset: 128 });
     let (two, computed) = (builder.packed(2.0), builder.constant(256, Source::Computed));
     builder.bundle.prepare_executable = Some(0);

@@ -181,6 +181,10 @@ fn convolutions_of_all_kinds() {
         Shape { channels: 128, filters: 512, kernel: (1, 1), strides: (2, 2), pads: [0; 4], image: (7, 7), ..PLAIN },
         Shape { channels: 160, filters: 160, image: (7, 7), batch: 2, ..PLAIN },
         Shape { channels: 40, filters: 40, groups: 5, strides: (2, 1), batch: 2, ..PLAIN },
+        // Squares of Winograd's algorithm: parts of the channels, a narrow last panel, odd sizes, several images and blocks.
+        Shape { channels: 208, filters: 80, image: (15, 14), batch: 2, ..PLAIN },
+        Shape { channels: 80, filters: 48, image: (33, 29), pads: [0, 2, 1, 0], ..PLAIN },
+        Shape { channels: 16, filters: 33, image: (24, 80), ..PLAIN },
         Shape { channels: 24, filters: 24, groups: 6, dilations: (2, 1), pads: [2, 1, 0, 3], ..PLAIN },
         Shape { channels: 12, filters: 12, groups: 6, kernel: (1, 1), pads: [0; 4], image: (30, 31), ..PLAIN },
     ];

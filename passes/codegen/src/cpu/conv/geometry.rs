@@ -90,8 +90,10 @@ impl Geometry {
             dilations,
             padding,
         };
-        let is_winograd =
-            cx.dtype(weights) == DType::F32 && cx.expression(weights).is_some() && winograd::applies(&geometry, lanes);
+        let is_winograd = cx.dtype(weights) == DType::F32
+            && cx.expression(weights).is_some()
+            && cx.may_expand_weights()
+            && winograd::applies(&geometry, lanes);
         Ok(Some(Self { is_winograd, ..geometry }))
     }
 

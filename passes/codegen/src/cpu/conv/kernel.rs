@@ -183,7 +183,8 @@ impl ConvKernel<'_> {
         let whole_start = b.times(place.block, panel_weights);
         let prefetch = (self.tile.panels_outermost && whole > 0).then(|| {
             let (down, across) = self.tile.grid();
-            Prefetch::new(b, place, whole_start, panel_weights * vectors, down * across, lanes)
+            let elements = panel_weights * vectors;
+            Prefetch::new(b, whole_start, elements, vectors * lanes, place.number, down * across)
         });
         let buffers = [signature.buffers[0], signature.buffers[1]];
         let kernel_terms = [
@@ -376,12 +377,13 @@ impl Prefetch {
     /// Unroll factor of the innermost loop, which is over channels.
     const UNROLL: i64 = 4;
 
-    fn new(b: &Builder, place: &TilePosition, panel: V, elements: i64, tiles: i64, lanes: i64) -> Self {
-        let step = Self::UNROLL * place.vectors as i64 * lanes;
+    /// Prefetches the share of tile `number` of `tiles`; the panel has `elements` in rows of `width`.
+    pub(super) fn new(b: &Builder, panel: V, elements: i64, width: i64, number: V, tiles: i64) -> Self {
+        let step = Self::UNROLL * width;
         // A cache line has 16 elements.
         let lines = (step / 16 + tiles - 1) / tiles;
         let share = elements / step * lines * 16;
-        let from = b.add(b.plus(panel, elements), b.times(place.number, share));
+        let from = b.add(b.plus(panel, elements), b.times(number, share));
         Self { from, panel, lines, step }
     }
 

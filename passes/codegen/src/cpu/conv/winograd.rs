@@ -11,7 +11,7 @@
 
 use super::{
     Geometry, Kernel,
-    kernel::{Term, accumulate, either},
+    kernel::{Prefetch, Term, accumulate, either},
 };
 use crate::{
     cpu::{
@@ -29,12 +29,12 @@ use divi_runtime::prepare::Expression;
 
 /// Positions of a transformed patch.
 const POSITIONS: i64 = 16;
-/// Fewest squares of an image: weights, which are 16/9 of their usual size, are read for each block of squares.
-const FEWEST_SQUARES: i64 = 25;
-/// Bytes of the transformed patches of a block, and of its products.
-const BLOCK_BYTES: i64 = 192 * 1024;
-/// Most channel blocks whose transformed patches exist at a time.
-const MOST_CHANNELS: i64 = 128;
+/// Fewest squares of an image: the time of fewer ones is that of reading the weights, which take 16/9 of their usual size.
+const FEWEST_SQUARES: i64 = 16;
+/// Bytes of the transformed patches of a block, and of its products: they are on the stack, and fit into the L2 cache.
+const BLOCK_BYTES: i64 = 256 * 1024;
+/// Most channels of a part: the weights of a position and a panel then fit into the L1 cache.
+const MOST_CHANNELS: i64 = 64;
 
 /// Returns true if a convolution in `f32` with constant weights is computed by this kernel.
 pub(super) fn applies(geometry: &Geometry, lanes: i64) -> bool {
@@ -83,30 +83,36 @@ struct Block {
 }
 
 impl Block {
-    fn of(geometry: &Geometry, lanes: i64, registers: usize) -> Self {
-        let filter_blocks = (geometry.filters + lanes - 1) / lanes;
-        let (vectors, most_rows) = match (registers >= 32, filter_blocks) {
-            (true, 2) => (2, 12),
-            (true, 3 | 6) => (3, 9),
-            (true, _) => (4, 6),
-            (false, _) => (2, 6),
-        };
-        let channel_blocks = geometry.channels / lanes;
+    /// Selects the block that takes the least time on a device with this number of threads.
+    fn of(geometry: &Geometry, lanes: i64, registers: usize, threads: i64) -> Self {
+        let filters = (geometry.filters + lanes - 1) / lanes;
         let parts = (geometry.channels + MOST_CHANNELS - 1) / MOST_CHANNELS;
-        let channels = (channel_blocks + parts - 1) / parts * lanes;
+        let channels = (geometry.channels / lanes + parts - 1) / parts * lanes;
         let (down, across) = squares(geometry.output);
         let all = down * across;
-        let most = (BLOCK_BYTES / (POSITIONS * 4 * channels.max(vectors * lanes))).max(most_rows);
-        let candidates = (most_rows / 2..=most_rows.min(all)).flat_map(|rows| {
-            let block = move |tiles| {
-                let count = (all + rows * tiles - 1) / (rows * tiles);
-                Self { vectors, rows, tiles, count, channels }
-            };
-            (1..=most / rows).map(block).filter(move |it| it.rows * it.tiles <= all)
+        // Vectors of a panel, and the most squares of a register tile.
+        let tiles: &[_] = if registers >= 32 { &[(4, 6), (3, 9), (2, 12)] } else { &[(2, 6), (1, 12)] };
+        let candidates = tiles.iter().flat_map(|&(vectors, most_rows)| {
+            let most = (BLOCK_BYTES / (POSITIONS * 4 * channels.max(vectors * lanes))).max(most_rows);
+            (most_rows / 2..=most_rows).flat_map(move |rows| {
+                let block = move |tiles| {
+                    let count = (all + rows * tiles - 1) / (rows * tiles);
+                    Self { vectors, rows, tiles, count, channels }
+                };
+                (1..=most / rows).map(block).filter(move |it| it.rows * it.tiles < all + it.rows)
+            })
         });
-        // A register tile also loads weights; so does a block, from a slower cache.
-        let cost = |block: &Self| block.count * (block.tiles * (block.rows + 1) + 2);
-        candidates.min_by_key(cost).expect("there is a tile")
+        let cost = |block: &Self| {
+            let &Self { vectors, rows, tiles, count, .. } = block;
+            let panels = (filters + vectors - 1) / vectors;
+            // Operations of a tile; its loads, and a share of the transform of its patches; loads of weights from a slower cache.
+            let tile = 12 * rows * filters + panels * (3 * (rows + vectors) + 4 * rows);
+            let time = count * (tiles * tile + 36 * filters);
+            let positions = geometry.batch * panels * count;
+            let rounds = (positions + threads - 1) / threads;
+            time as f64 * (rounds * threads) as f64 / positions as f64
+        };
+        candidates.min_by(|a, b| cost(a).total_cmp(&cost(b))).expect("there is a tile")
     }
 
     fn squares(&self) -> i64 {
@@ -122,7 +128,7 @@ impl<'a> WinogradConv<'a> {
         fused: &'a FusedEpilogue,
         accesses: &'a [OperandAccess],
     ) -> Self {
-        let block = Block::of(geometry, target.lanes, cx.registers());
+        let block = Block::of(geometry, target.lanes, cx.registers(), cx.threads());
         Self { geometry, source, target, fused, accesses, block }
     }
 
@@ -205,7 +211,8 @@ impl Kernel for WinogradConv<'_> {
         let products = b.alloca(POSITIONS * block.squares() * block.vectors * self.target.lanes, b.f32());
         b.for_each(signature.begin, signature.end, 1, |number| {
             let (image, panel, tile) = order.split(b, number);
-            let first = b.min(b.times(tile, block.squares()), b.index(down * across - block.squares()), false);
+            let last = (down * across - block.squares()).max(0);
+            let first = b.min(b.times(tile, block.squares()), b.index(last), false);
             let is_new = match self.parts() {
                 1 => Some(b.or(b.equal(panel, b.index(0)), b.equal(number, signature.begin))),
                 _ => None,
@@ -241,12 +248,12 @@ impl WinogradConv<'_> {
         channels: i64,
     ) {
         let (geometry, source, block, lanes) = (self.geometry, self.source, &self.block, self.source.lanes);
-        let (_, across) = squares(geometry.output);
+        let (down, across) = squares(geometry.output);
         let plane = b.add(b.times(image, source.blocks()), b.times(part, block.channels / lanes));
         let corner = source.origin() - geometry.padding.0 * source.row() - geometry.padding.1 * lanes;
         let start = b.plus(b.times(plane, source.plane()), corner);
         b.for_each(b.index(0), b.index(block.squares()), 1, |square| {
-            let (row, column) = b.div_rem(b.add(first, square), across);
+            let (row, column) = b.div_rem(b.min(b.add(first, square), b.index(down * across - 1), false), across);
             let start = b.add(start, b.add(b.times(row, 2 * source.row()), b.times(column, 2 * lanes)));
             b.for_each(b.index(0), b.index(channels / lanes), 1, |channel| {
                 let start = b.add(start, b.times(channel, source.plane()));
@@ -296,8 +303,9 @@ impl WinogradConv<'_> {
                 let terms = [Term { count: channels, stride: 1, unroll: 4 }];
                 let from = b.times(square, block.channels);
                 let sums = sums.collect();
-                let buffers = [patches, weights];
-                let sums = accumulate(b, buffers, &offsets, vectors as usize, &terms, from, weights_at, sums, None);
+                let prefetch = Prefetch::new(b, weights_at, channels * width, width, tile, block.tiles);
+                let (buffers, prefetch) = ([patches, weights], Some(&prefetch));
+                let sums = accumulate(b, buffers, &offsets, vectors as usize, &terms, from, weights_at, sums, prefetch);
                 for (i, sum) in (0..).zip(sums) {
                     b.store_vector(sum, products, place(i));
                 }
@@ -317,9 +325,9 @@ impl WinogradConv<'_> {
     ) {
         let (target, lanes, block) = (self.target, self.target.lanes, &self.block);
         let (height, width) = self.geometry.output;
-        let (_, across) = squares((height, width));
+        let (down, across) = squares((height, width));
         b.for_each(b.index(0), b.index(block.squares()), 1, |square| {
-            let (row, column) = b.div_rem(b.add(first, square), across);
+            let (row, column) = b.div_rem(b.min(b.add(first, square), b.index(down * across - 1), false), across);
             let (top, left) = (b.times(row, 2), b.times(column, 2));
             b.for_each(b.index(0), b.index(vectors), 1, |vector| {
                 let filters = b.add(b.times(panel, block.vectors), vector);
