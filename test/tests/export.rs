@@ -69,7 +69,7 @@ fn models_round_trip() {
     let mut models: Vec<_> = fs::read_dir(divi_test::models()).unwrap().map(|entry| entry.unwrap().path()).collect();
     models.retain(|path| path.extension().is_some_and(|extension| extension == "onnx"));
     models.sort();
-    assert_eq!(models.len(), 19);
+    assert_eq!(models.len(), 21);
     for path in models {
         let name = path.file_name().unwrap();
         round_trip(&path, &copies.join(name)).unwrap_or_else(|problem| panic!("{} {problem}", path.display()));

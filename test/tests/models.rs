@@ -36,9 +36,11 @@ models! {
     mobilenet_v2
     mobilenet_v3_large
     openllama_3b_1x128
+    regnet_y_400mf
     resnet18
     resnet50
     resnet50_dyn_batch
+    resnext50_32x4d
     squeezenet1_1
     vgg16
     vit_b_16

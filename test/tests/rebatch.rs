@@ -29,7 +29,7 @@ fn models() -> Vec<PathBuf> {
 #[test]
 fn models_verify_at_other_batches() {
     let models = models();
-    assert_eq!(models.len(), 19);
+    assert_eq!(models.len(), 21);
     for path in models {
         for batch in [4, 16] {
             let context = divi_test::context();

@@ -80,6 +80,16 @@ models! {
         ("conv_relu", 2 + 2 + 3 + 3 + 3), ("onnx.MaxPoolSingleOut", 5), ("onnx.AveragePool", 1),
         ("gemm_relu", 2), ("onnx.Gemm", 1),
     ];
+    resnext50_32x4d: &[
+        // Normalizations are folded into the convolutions of the file. Four projections have no activation.
+        ("conv_relu", 1 + 2 * 16), ("conv_add_relu", 16), ("onnx.Conv", 4), ("onnx.MaxPoolSingleOut", 1),
+        ("onnx.GlobalAveragePool", 1), ("gemm", 1),
+    ];
+    regnet_y_400mf: &[
+        // The stem, two convolutions of each block, and the first of its squeeze and excitation.
+        ("conv_relu", 1 + 3 * 16), ("conv_sigmoid", 16), ("onnx.Mul", 16), ("conv_add_relu", 16), ("onnx.Conv", 4),
+        ("onnx.GlobalAveragePool", 16 + 1), ("gemm", 1),
+    ];
     squeezenet1_1: &[
         // A fire module has one squeeze and two expand convolutions.
         ("conv_relu", 1 + 8 * 3 + 1), ("onnx.Concat", 8), ("onnx.MaxPoolSingleOut", 3),

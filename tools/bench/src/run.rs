@@ -18,8 +18,8 @@ mod trace;
 use crate::parts::{in_turn, sorted};
 use clap::{ArgAction, Parser, ValueEnum};
 
-/// Models that are compared: all vision models, and one language model.
-const MODELS: [&str; 14] = [
+/// Models that are compared: all vision models, and two language models.
+const MODELS: [&str; 17] = [
     "alexnet",
     "convnext_tiny",
     "densenet121",
@@ -28,12 +28,15 @@ const MODELS: [&str; 14] = [
     "inception_v3",
     "mobilenet_v2",
     "mobilenet_v3_large",
+    "regnet_y_400mf",
     "resnet18",
     "resnet50",
+    "resnext50_32x4d",
     "squeezenet1_1",
     "vgg16",
     "vit_b_16",
     "bert_base_128",
+    "gpt2_small_1x128",
 ];
 
 /// Compare compiled models with ONNX Runtime and OpenVINO, and pipelines with their predictions
