@@ -174,7 +174,8 @@ impl Model {
     /// Returns the lower bound on the time of a task at the peak rates, and the rate that determines it. Bytes that fit into the caches
     /// may not be read from memory.
     fn roofline(&self, rates: &Rates, task: &Task) -> (f64, Bound) {
-        let compute = task.flops() as f64 / flops_per_s(rates) * MICROS;
+        let operations: f64 = task.members.iter().map(|member| Kernel::new(member).fewest_operations()).sum();
+        let compute = operations / flops_per_s(rates) * MICROS;
         let bytes = task.read as f64 + task.weights as f64 + task.written as f64 - self.machine.cache;
         let memory = bytes.max(0.0) / bytes_per_s(rates) * MICROS;
         if compute >= memory { (compute, Bound::Compute) } else { (memory, Bound::Memory) }

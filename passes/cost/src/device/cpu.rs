@@ -74,10 +74,12 @@ impl DeviceKind for Cpu {
                 (FlopsPointwise, 1.5),
                 (Flops3x3, 1.5),
                 (FlopsOther, 1.5),
+                (FlopsGrouped, 0.5),
                 (Epilogue, 8.0),
                 (Read, 0.2),
                 (Written, 0.2),
                 (Weights, 0.2),
+                (Transformed, 0.5),
                 (Spill, 0.2),
             ],
             Class::MatMul => &[

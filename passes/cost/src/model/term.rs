@@ -28,10 +28,12 @@ terms! {
     Flops = "flops",
     /// Operations of pointwise convolutions.
     FlopsPointwise = "flops.pointwise",
-    /// Operations of unit-stride 3×3 convolutions, for which Winograd's algorithm applies.
+    /// Operations of unit-stride 3×3 convolutions without groups, for which Winograd's algorithm applies.
     Flops3x3 = "flops.3x3",
     /// Operations of all other convolutions.
     FlopsOther = "flops.other",
+    /// Operations of convolutions in groups, in addition to the terms of their window.
+    FlopsGrouped = "flops.grouped",
     /// Operations of a product with its tiles rounded up to full waves: each unit computes one tile at a time, so that the
     /// last wave takes as long as a full one (wave quantization).
     Waves = "waves",
@@ -61,6 +63,8 @@ terms! {
     Written = "written",
     /// Bytes of operands, weights and results.
     Bytes = "bytes",
+    /// Bytes of operands and results of unit-stride 3×3 convolutions without groups, which Winograd's algorithm transforms.
+    Transformed = "transformed",
     /// Bytes that exceed the caches.
     Spill = "spill",
     /// Bytes of results of a convolution with a bias, which a separate pass reads and writes again.
@@ -160,10 +164,23 @@ impl<'a> Kernel<'a> {
     fn window(&self) -> Option<Window> {
         match self.work.geometry {
             Geometry::Conv { taps: 1, .. } => Some(Window::Pointwise),
-            Geometry::Conv { taps: 9, stride: 1, .. } => Some(Window::Unit3x3),
+            Geometry::Conv { taps: 9, stride: 1, groups: 1, in_channels: 8.., .. } => Some(Window::Unit3x3),
             Geometry::Conv { .. } => Some(Window::Other),
             _ => None,
         }
+    }
+
+    /// Returns the operations of the algorithm that needs fewest: Winograd's has 16 products instead of 36.
+    pub(crate) fn fewest_operations(&self) -> f64 {
+        let share = if self.window() == Some(Window::Unit3x3) { 16.0 / 36.0 } else { 1.0 };
+        self.work.flops as f64 * share
+    }
+
+    /// Returns the pixels of the result of a convolution in whole squares of 2×2, relative to its pixels.
+    fn in_whole_squares(&self) -> f64 {
+        let Geometry::Conv { pixels, width, .. } = self.work.geometry else { return 1.0 };
+        let (height, even) = (pixels.checked_div(width).unwrap_or(0), |size: u64| size.div_ceil(2) as f64 * 2.0);
+        if pixels == 0 { 1.0 } else { even(height) * even(width) / pixels as f64 }
     }
 
     /// Returns the bytes of its working set. Unary elementwise operators work in place.
@@ -198,8 +215,12 @@ impl Term {
         match self {
             Self::Flops => flops,
             Self::FlopsPointwise => only(Window::Pointwise, flops),
-            Self::Flops3x3 => only(Window::Unit3x3, flops),
+            Self::Flops3x3 => only(Window::Unit3x3, flops * kernel.in_whole_squares()),
             Self::FlopsOther => only(Window::Other, flops),
+            Self::FlopsGrouped => match kernel.work.geometry {
+                Geometry::Conv { groups: 2.., .. } => flops,
+                _ => 0.0,
+            },
             Self::Waves => product(Product::waves),
             Self::WavesPointwise => only(Window::Pointwise, product(Product::waves)),
             Self::Waves3x3 => only(Window::Unit3x3, product(Product::waves)),
@@ -215,6 +236,7 @@ impl Term {
             Self::Weights => kernel.weights,
             Self::Written => kernel.written,
             Self::Bytes => kernel.bytes(),
+            Self::Transformed => only(Window::Unit3x3, kernel.read + kernel.written),
             Self::Spill => (kernel.footprint() - machine.cache).max(0.0),
             Self::BiasPass if kernel.has_bias() => kernel.written,
             Self::BiasPass => 0.0,
