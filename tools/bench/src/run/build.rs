@@ -82,18 +82,20 @@ pub(super) fn bundle_in(
     Ok((output, start.elapsed().as_secs_f64()))
 }
 
-/// Exports the model with its weights in a file next to it.
+/// Exports the model with its weights in a file next to it, unless that was done since the model changed.
 pub(super) fn exported(model: &str) -> Result<PathBuf, String> {
     let folder = Path::new(FOLDER).join("models");
     fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
+    let source = original(model)?;
     let output = folder.join(format!("{model}.onnx"));
-    if output.exists() {
+    let modified = |path: &Path| fs::metadata(path).and_then(|file| file.modified()).ok();
+    if modified(&output).is_some_and(|time| Some(time) > modified(&source)) {
         return Ok(output);
     }
     // Paths in the module are relative to its own file; missing weights are generated.
     let module = folder.join(format!("{model}.mlir"));
     let mut command = Command::new(program("divi-opt")?);
-    command.arg(original(model)?).arg("-q").arg("-o").arg(&module);
+    command.arg(source).arg("-q").arg("-o").arg(&module);
     let (file, folder) = (output.display(), folder.display());
     command.arg(format!("--divi-emit-onnx=output={file} weights-dir={folder} weights={WEIGHTS}"));
     output_of(command, model)?;
