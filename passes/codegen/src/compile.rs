@@ -25,7 +25,7 @@ const HOST_EXECUTABLE: usize = 0;
 pub(crate) fn compile(mut program: Program, folder: &Path, options: &Options<'_>) -> Result<SlowOperators, Error> {
     let has_bf16 = program.stages.iter().any(|stage| half_precision::has_bf16(&stage.graph));
     let mut host = HostModule::new(&options.target, has_bf16);
-    host.kernels.may_expand_weights = has_room(&program);
+    host.kernels.has_spare_memory = has_spare_memory(&program);
     // The pool merges equal constants, so indices change.
     let constants = std::mem::take(&mut program.constants).into_iter();
     let indices: Vec<_> = constants.map(|(expression, bytes)| host.pool.constant(expression, bytes)).collect();
@@ -65,17 +65,18 @@ pub(crate) fn compile(mut program: Program, folder: &Path, options: &Options<'_>
     Ok(slow)
 }
 
-/// Returns true if each device has memory for packed weights that are larger than the model's: half of what its constants leave free, so that
-/// activations keep the other half.
-fn has_room(program: &Program) -> bool {
-    let constants = |device: usize| {
+/// Returns true if each device has memory for packed weights that are larger than the model's and for `f32` counterparts of half-precision values:
+/// they take at most half of what the constants leave free, so that activations keep the other half.
+fn has_spare_memory(program: &Program) -> bool {
+    let bytes = |device: usize, is_counted: &dyn Fn(&graph::Value) -> bool| {
         let stages = program.stages.iter().filter(move |stage| stage.device == device);
-        let values = stages.flat_map(|stage| &stage.graph.values).filter(|value| value.constant.is_some());
+        let values = stages.flat_map(|stage| &stage.graph.values).filter(|value| is_counted(value));
         values.map(graph::Value::bytes).fold(0, u64::saturating_add)
     };
     program.devices.iter().enumerate().all(|(number, device)| {
-        let constants = constants(number);
-        device.memory.saturating_sub(constants) / 2 >= constants
+        let constants = bytes(number, &|value| value.constant.is_some());
+        let expanded = bytes(number, &|value| value.constant.is_some() || half_precision::is_half(value.dtype));
+        device.memory.saturating_sub(constants) / 2 >= expanded
     })
 }
 

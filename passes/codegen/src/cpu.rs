@@ -20,6 +20,7 @@ use crate::{
     backend::{BoundaryLayouts, Code, CompiledStage, Executable, Reason, StageCompiler, StageInput, TargetBackend},
     error::{Error, Result},
     graph::{Id, Node, Value},
+    half_precision::rounds_to,
     host::HostModule,
     kernels::Kernels,
     layout::{Blocked, Halo, Layout},
@@ -92,8 +93,10 @@ pub(crate) struct CpuHooks;
 impl Hooks for CpuHooks {
     fn lower_fast(&self, cx: &mut Lowering<'_>, nodes: &[Node], position: usize) -> Result<Option<usize>> {
         if let Some((input, result)) = conversion(cx, &nodes[position])
-            && (cx.dtype(result) == DType::F32
-                || !cx.is_blocked(input) && conv::rounds_itself(cx, nodes, position, result))
+            && match cx.dtype(result) {
+                DType::F32 => !is_read_often(cx, nodes, result),
+                _ => !cx.is_blocked(input) && conv::rounds_itself(cx, nodes, position, result),
+            }
         {
             cx.view_converted(result, input);
             return Ok(Some(1));
@@ -180,10 +183,18 @@ fn images(cx: &Lowering<'_>, nodes: &[Node]) -> FxHashSet<Id> {
     images
 }
 
+/// Returns true if kernels that load each element of a value several times should read a converted copy of it.
+fn is_read_often(cx: &Lowering<'_>, nodes: &[Node], value: Id) -> bool {
+    let is_often = |node: &Node| matches!(node.op.cpu_kernel(), Some(CpuKernel::Conv | CpuKernel::MatMul));
+    cx.has_spare_memory() && nodes.iter().any(|node| node.inputs.contains(&Some(value)) && is_often(node))
+}
+
 /// Returns operand and result of a conversion between types whose elements kernels compute in `f32`.
 fn conversion(cx: &Lowering<'_>, node: &Node) -> Option<(Id, Id)> {
     let (input, result) = (node.optional(0)?, node.result(0)?);
-    let is_one = node.op == Op::Cast && [input, result].iter().all(|&id| cx.is_computed_in_f32(id));
+    let is_one = node.op == Op::Cast
+        && [input, result].iter().all(|&id| cx.is_computed_in_f32(id))
+        && rounds_to(node, cx.dtype(input), cx.dtype(result)).is_none();
     is_one.then_some((input, result))
 }
 

@@ -4,6 +4,7 @@ use crate::{
     emit::{Builder, V},
     error::Result,
     graph::{Id, Node},
+    half_precision::rounds_to,
     lowering::Lowering,
 };
 use divi_onnx::{DType, Op};
@@ -27,12 +28,24 @@ pub(crate) enum Function {
     Neg,
     Abs,
     Reciprocal,
-    HardSigmoid { alpha: f64, beta: f64 },
+    HardSigmoid {
+        alpha: f64,
+        beta: f64,
+    },
     HardSwish,
-    LeakyRelu { alpha: f64 },
-    Clip { low: Option<f64>, high: Option<f64> },
-    Gelu { is_approximate: bool },
+    LeakyRelu {
+        alpha: f64,
+    },
+    Clip {
+        low: Option<f64>,
+        high: Option<f64>,
+    },
+    Gelu {
+        is_approximate: bool,
+    },
     Square,
+    /// Rounding to half precision, stored in `f32`.
+    Round(DType),
 }
 
 /// Argument of a step.
@@ -183,6 +196,7 @@ impl Function {
                 b.mul(b.mul(x, float(0.5)), b.add(b.tanh(inner), float(1.0)))
             }
             Self::Square => b.mul_rounded(x, x),
+            Self::Round(dtype) => b.rounded_to_half(x, dtype),
         }
     }
 }
@@ -244,7 +258,8 @@ fn run(
         let first = usize::from(!owns_start);
         let is_inner = |&(id, _): &(Id, Argument)| id == result || cx.is_read_only_by(id, from..position + 1);
         if inside[first..].iter().all(is_inner) {
-            fused.is_rounded = cx.half_precision(result).is_some();
+            let is_round = matches!(fused.steps.last(), Some((Function::Round(_), _)));
+            fused.is_rounded = is_round || cx.half_precision(result).is_some();
             best = (position + 1 - from, fused.clone(), result);
         }
         if ends {
@@ -276,7 +291,10 @@ fn append(
     let Some(read) = node.inputs.iter().flatten().find_map(|&id| known(id)) else { return Ok(None) };
     // Results of an epilogue keep the precision of `f32` until they are stored.
     if node.op == Op::Cast {
-        return Ok(Some(read));
+        let (operand, result) = (node.input(0)?, node.output()?);
+        let Some(dtype) = rounds_to(node, cx.dtype(operand), cx.dtype(result)) else { return Ok(Some(read)) };
+        fused.steps.push((Function::Round(dtype), vec![read]));
+        return Ok(Some(Argument::Step(fused.steps.len() - 1)));
     }
     let attributes = node.attributes();
     let number = |name: &str, default: f64| Ok(attributes.float(name)?.map_or(default, f64::from));

@@ -1,27 +1,50 @@
 //! Half precision: tasks on `f16` and `bf16` values compute in `f32`.
 //!
 //! Values are widened where a task reads them and rounded where its results leave the task. Intermediate results of a task keep `f32`
-//! precision, as in runtimes that insert conversions around `f32` kernels, so the fast kernels serve half precision as well.
+//! precision, as in runtimes that insert conversions around `f32` kernels, so the fast kernels serve half precision as well. Rounded values
+//! that only kernels for `f32` read are stored in `f32`.
 
 use crate::graph::{Constant, Graph, Id, Node, Value};
-use divi_onnx::{Attributes, DType, Op, Tensor, operators::HalfPrecision};
+use divi_onnx::{Attr, Attributes, DType, Op, Tensor, operators::HalfPrecision};
 use divi_runtime::{prepare::Expression, random_weights::Element};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Rewrites the half-precision tasks of a graph to compute in `f32`. `reads_half` is true for nodes whose first two operands a kernel reads in
-/// half precision.
-pub(crate) fn widen(graph: &mut Graph, reads_half: &dyn Fn(&Node, &[Value]) -> bool) {
+/// Type of the rounded results of tasks in memory.
+#[derive(Clone, Copy)]
+pub(crate) enum ResultStorage<'a> {
+    /// Half precision. The predicate returns true for nodes whose first two operands a kernel reads in half precision.
+    Half(&'a dyn Fn(&Node, &[Value]) -> bool),
+    /// `f32`; half precision for outputs of the stage and for nodes that do not compute in `f32`.
+    F32,
+}
+
+/// Rewrites the half-precision tasks of a graph to compute in `f32`.
+pub(crate) fn widen(graph: &mut Graph, storage: ResultStorage<'_>) {
     if !graph.values.iter().any(|value| is_half(value.dtype)) {
         return;
     }
     let nodes = std::mem::take(&mut graph.nodes);
     let mut reads: FxHashMap<Id, usize> = FxHashMap::default();
-    let operands = nodes.iter().flat_map(|node| node.inputs.iter().flatten());
-    operands.chain(&graph.outputs).for_each(|&id| *reads.entry(id).or_default() += 1);
-    let mut constants = FxHashMap::default();
+    nodes.iter().flat_map(|node| node.inputs.iter().flatten()).for_each(|&id| *reads.entry(id).or_default() += 1);
+    let mut stage = Stage {
+        outputs: graph.outputs.iter().copied().collect(),
+        graph,
+        storage,
+        reads: &reads,
+        constants: FxHashMap::default(),
+        wide: FxHashMap::default(),
+        unrounded: vec![],
+        only_wide: FxHashSet::default(),
+        body: vec![],
+    };
     for task in nodes.chunk_by(|a, b| a.task == b.task) {
-        Task { graph, reads_half, reads: &reads, constants: &mut constants, wide: FxHashMap::default(), body: vec![] }
-            .rewrite(task);
+        stage.rewrite(task);
+        stage.graph.nodes.append(&mut stage.body);
+        stage.unrounded.clear();
+        if matches!(storage, ResultStorage::Half(_)) {
+            stage.wide.clear();
+            stage.only_wide.clear();
+        }
     }
 }
 
@@ -35,83 +58,141 @@ pub(crate) fn is_half(dtype: DType) -> bool {
     matches!(dtype, DType::F16 | DType::BF16)
 }
 
-/// Rewrite of one task.
-struct Task<'a> {
+/// Returns the half-precision type that a node rounds `f32` elements to, whose result is stored in `f32`; `None` for other nodes.
+pub(crate) fn rounds_to(node: &Node, operand: DType, result: DType) -> Option<DType> {
+    let is_f32 = (operand, result) == (DType::F32, DType::F32);
+    match node.attributes.get("to") {
+        Some(&Attr::Int(code)) if node.op == Op::Cast && is_f32 => DType::from_code(code).filter(|&to| is_half(to)),
+        _ => None,
+    }
+}
+
+/// Rewrite of the tasks of a stage.
+struct Stage<'a> {
     graph: &'a mut Graph,
-    reads_half: &'a dyn Fn(&Node, &[Value]) -> bool,
-    /// Number of uses of each value, including outputs of the stage.
+    storage: ResultStorage<'a>,
+    outputs: FxHashSet<Id>,
+    /// Number of operands that a value is.
     reads: &'a FxHashMap<Id, usize>,
     /// Widened constants, shared by all tasks.
-    constants: &'a mut FxHashMap<Id, Id>,
-    /// `f32` counterparts of the half-precision values that this task reads or computes.
+    constants: FxHashMap<Id, Id>,
+    /// `f32` counterparts of half-precision values; with [`ResultStorage::Half`], of those that this task reads or computes.
     wide: FxHashMap<Id, Id>,
-    /// Rewritten nodes.
+    /// Results of this task whose `f32` counterparts are not rounded.
+    unrounded: Vec<Id>,
+    /// Values that have only an `f32` counterpart so far.
+    only_wide: FxHashSet<Id>,
+    /// Rewritten nodes of this task.
     body: Vec<Node>,
 }
 
-impl Task<'_> {
-    /// Appends the nodes of a task to the graph: conversions of its operands, its nodes, conversions of its results.
-    fn rewrite(mut self, nodes: &[Node]) {
+impl Stage<'_> {
+    /// Appends the nodes of a task to the body: conversions of its operands, its nodes, conversions of its results.
+    fn rewrite(&mut self, nodes: &[Node]) {
         let has_half = |node: &&Node| node.inputs.iter().chain(&node.outputs).flatten().any(|&id| self.is_half(id));
         let computing = nodes.iter().filter(has_half);
         let summing = computing.clone().filter(|node| node.op.half_precision() == Some(HalfPrecision::Sum)).count();
         let elementwise = computing.filter(|node| node.op.half_precision() == Some(HalfPrecision::Elementwise)).count();
+        let mut operands = nodes.iter().flat_map(|node| node.inputs.iter().flatten());
         // A single element-wise operator rounds once anyway: conversions would only add loops.
-        if summing == 0 && elementwise < 2 {
-            self.graph.nodes.extend_from_slice(nodes);
+        if summing == 0 && elementwise < 2 && !operands.any(|id| self.wide.contains_key(id)) {
+            self.body.extend_from_slice(nodes);
             return;
-        }
-        // Half-precision results that are computed in `f32` and not rounded yet.
-        let mut unrounded: Vec<(Id, usize)> = vec![];
-        // Results are rounded before views at the end, so that the kernel that computes them rounds them.
-        let is_trailing = |node: &&Node| node.op.is_view() || !has_half(node);
-        let end = nodes.len() - nodes.iter().rev().take_while(is_trailing).count();
-        for (position, node) in nodes.iter().enumerate() {
-            if position >= end || !self.is_widened(node) {
-                for &id in node.inputs.iter().flatten() {
-                    if let Some(position) = unrounded.iter().position(|&(half, _)| half == id) {
-                        unrounded.remove(position);
-                        self.round(id, node.task);
-                    }
-                }
-                self.body.push(node.clone());
-                continue;
-            }
-            let is_unrounded = |id: &Id| unrounded.iter().any(|(half, _)| half == id);
-            let reads_half =
-                (self.reads_half)(node, &self.graph.values) && !node.inputs.iter().take(2).flatten().any(is_unrounded);
-            let wide = |(index, input): (usize, &Option<Id>)| match input {
-                Some(id) if !(reads_half && index < 2) => Some(self.widened(*id, node.task)),
-                other => *other,
-            };
-            let inputs = node.inputs.iter().enumerate().map(wide).collect();
-            let mut outputs = vec![];
-            for &output in &node.outputs {
-                outputs.push(match output {
-                    Some(id) if self.is_half(id) => {
-                        unrounded.push((id, node.task));
-                        Some(self.f32_counterpart(id))
-                    }
-                    other => other,
-                });
-            }
-            self.body.push(Node { inputs, outputs, ..node.clone() });
         }
         let mut inside: FxHashMap<Id, usize> = FxHashMap::default();
         nodes.iter().flat_map(|node| node.inputs.iter().flatten()).for_each(|&id| *inside.entry(id).or_default() += 1);
-        for (id, task) in unrounded {
-            if self.reads.get(&id) > inside.get(&id) {
-                self.round(id, task);
+        let is_trailing = |node: &&Node| node.op.is_view() || !has_half(node);
+        let end = nodes.len() - nodes.iter().rev().take_while(is_trailing).count();
+        for (position, node) in nodes.iter().enumerate() {
+            // Results are rounded before views at the end, so that the kernel that computes them rounds them.
+            if position == end {
+                self.round_results(nodes, end, &inside);
+            }
+            let is_stored = position >= end && self.stores_half(nodes);
+            match is_stored || !self.is_widened(node) {
+                true => self.keep(node),
+                false => self.widen(node),
             }
         }
-        self.graph.nodes.append(&mut self.body);
+        if end == nodes.len() {
+            self.round_results(nodes, end, &inside);
+        }
+    }
+
+    /// Appends a node that reads and writes half precision.
+    fn keep(&mut self, node: &Node) {
+        for &id in node.inputs.iter().flatten() {
+            if self.only_wide.contains(&id) {
+                self.store_half(id, node.task);
+            }
+        }
+        self.body.push(node.clone());
+    }
+
+    /// Appends a node with the `f32` counterparts of its operands and results.
+    fn widen(&mut self, node: &Node) {
+        let reads_half = match self.storage {
+            ResultStorage::Half(reads_half) => {
+                let is_stored = |id: &Id| !self.only_wide.contains(id);
+                reads_half(node, &self.graph.values) && node.inputs.iter().take(2).flatten().all(is_stored)
+            }
+            ResultStorage::F32 => false,
+        };
+        let is_rounded = node.op.half_precision() == Some(HalfPrecision::Move)
+            && !node.inputs.iter().flatten().any(|id| self.unrounded.contains(id));
+        let wide = |(index, input): (usize, &Option<Id>)| match input {
+            Some(id) if !(reads_half && index < 2) => Some(self.widened(*id, node.task)),
+            other => *other,
+        };
+        let inputs = node.inputs.iter().enumerate().map(wide).collect();
+        let mut outputs = vec![];
+        for &output in &node.outputs {
+            outputs.push(match output {
+                Some(id) if self.is_half(id) => {
+                    self.only_wide.insert(id);
+                    self.unrounded.extend((!is_rounded).then_some(id));
+                    Some(self.f32_counterpart(id))
+                }
+                other => other,
+            });
+        }
+        self.body.push(Node { inputs, outputs, ..node.clone() });
+    }
+
+    /// Rounds the results that leave the nodes of a task before position `end`. `inside` has the number of operands in the task that a value is.
+    fn round_results(&mut self, nodes: &[Node], end: usize, inside: &FxHashMap<Id, usize>) {
+        let task = nodes[0].task;
+        let is_read_by_rest = |id: Id| nodes[end..].iter().any(|node| node.inputs.contains(&Some(id)));
+        for id in nodes.iter().flat_map(|node| node.outputs.iter().flatten().copied()) {
+            let is_output = self.outputs.contains(&id);
+            let is_read_outside = self.reads.get(&id) > inside.get(&id);
+            let is_stored = match self.storage {
+                ResultStorage::Half(_) => is_output || is_read_outside,
+                ResultStorage::F32 => {
+                    let is_read_later = is_read_outside || !self.stores_half(nodes) && is_read_by_rest(id);
+                    if is_read_later && self.unrounded.contains(&id) {
+                        self.round(id, task);
+                    }
+                    is_output
+                }
+            };
+            if is_stored && self.only_wide.contains(&id) {
+                self.store_half(id, task);
+            }
+        }
+    }
+
+    /// Returns true if results of a task are stored in half precision.
+    fn stores_half(&self, nodes: &[Node]) -> bool {
+        let mut results = nodes.iter().flat_map(|node| node.outputs.iter().flatten());
+        matches!(self.storage, ResultStorage::Half(_)) || results.any(|id| self.outputs.contains(id))
     }
 
     fn is_half(&self, id: Id) -> bool {
         is_half(self.graph.values[id.0].dtype)
     }
 
-    /// Returns true if a node of this task computes in `f32`.
+    /// Returns true if a node computes in `f32`.
     fn is_widened(&self, node: &Node) -> bool {
         let mut values = node.inputs.iter().chain(&node.outputs).flatten();
         match node.op.half_precision() {
@@ -155,8 +236,19 @@ impl Task<'_> {
     }
 
     /// Appends a conversion of a result to its type in the model.
-    fn round(&mut self, id: Id, task: usize) {
+    fn store_half(&mut self, id: Id, task: usize) {
+        self.only_wide.remove(&id);
         self.body.push(cast(self.wide[&id], id, task));
+    }
+
+    /// Appends the rounding of a result that is stored in `f32`.
+    fn round(&mut self, id: Id, task: usize) {
+        self.unrounded.retain(|&other| other != id);
+        let from = self.wide[&id];
+        let to = self.f32_counterpart(id);
+        let half = self.graph.values[id.0].dtype;
+        let attributes = [("to", Attr::Int(half.code()))].into_iter().collect();
+        self.body.push(Node { attributes, ..cast(from, to, task) });
     }
 
     fn value(&mut self, value: Value) -> Id {
@@ -232,6 +324,50 @@ mod tests {
         }
     }
 
+    /// Results that are stored in `f32` are rounded to the same bits.
+    #[test]
+    fn storage_does_not_change_results() {
+        for dtype in [DType::F16, DType::BF16] {
+            let tensor = |shape: &[i64], seed: i64| {
+                let values = (0..shape.iter().product()).map(|i: i64| ((i * seed) % 89) as f64 / 89.0 - 0.4);
+                Tensor::from_floats(dtype, shape.to_vec(), &values.collect::<Vec<_>>()).unwrap()
+            };
+            let mut graph = Graph::default();
+            let image = [1, 16, 6, 6];
+            let input = graph.input(dtype, &image);
+            let weights = [7, 11].map(|seed| graph.constant(tensor(&[16, 16, 1, 1], seed)));
+            let first = graph.apply("Conv", &[input, weights[0]], &[], dtype, &image);
+            let relu = graph.apply("Relu", &[first], &[], dtype, &image);
+            let pooled =
+                graph.apply("MaxPool", &[relu], &[("kernel_shape", Attr::Ints(vec![3, 3]))], dtype, &[1, 16, 4, 4]);
+            graph.nodes.last_mut().unwrap().task = 1;
+            let second = graph.apply("Conv", &[pooled, weights[1]], &[], dtype, &[1, 16, 4, 4]);
+            let sigmoid = graph.apply("Sigmoid", &[second], &[], dtype, &[1, 16, 4, 4]);
+            let flat = graph.apply("Flatten", &[sigmoid], &[], dtype, &[1, 256]);
+            graph.nodes.iter_mut().skip(3).for_each(|node| node.task = 2);
+            let sign = graph.apply("Sign", &[flat], &[], dtype, &[1, 256]);
+            graph.nodes.last_mut().unwrap().task = 3;
+            let double = graph.apply("Add", &[flat, sign], &[], dtype, &[1, 256]);
+            graph.nodes.last_mut().unwrap().task = 4;
+            graph.outputs = vec![relu, double];
+            let inputs = [tensor(&image, 13)];
+            let wide = graph.run("native", &inputs).unwrap();
+            let half = graph.run_without_spare_memory("native", &inputs).unwrap();
+            for (wide, half) in wide.iter().zip(&half) {
+                assert_eq!(wide.floats(), half.floats(), "{dtype}");
+            }
+            let mut rewritten = graph.clone();
+            widen(&mut rewritten, ResultStorage::F32);
+            let count =
+                |is_counted: &dyn Fn(&Node) -> bool| rewritten.nodes.iter().filter(|node| is_counted(node)).count();
+            let types = |node: &Node| [node.inputs[0], node.outputs[0]].map(|id| rewritten.values[id.unwrap().0].dtype);
+            // Results of tasks 0 and 2; MaxPool selects rounded elements.
+            assert_eq!(count(&|node| rounds_to(node, types(node)[0], types(node)[1]) == Some(dtype)), 2);
+            // Both outputs, and the operand of Sign.
+            assert_eq!(count(&|node| node.op == Op::Cast && types(node) == [DType::F32, dtype]), 3);
+        }
+    }
+
     /// Nodes that are not widened, other tasks and outputs use the rounded value.
     #[test]
     fn readers_outside_of_a_task_get_half_precision() {
@@ -244,7 +380,7 @@ mod tests {
         graph.nodes.last_mut().unwrap().task = 1;
         graph.outputs = vec![is_positive, other];
         let mut wide = graph.clone();
-        widen(&mut wide, &|_, _| false);
+        widen(&mut wide, ResultStorage::Half(&|_, _| false));
         let ops: Vec<_> = wide.nodes.iter().map(|node| (node.op.name(), node.task)).collect();
         let expected =
             [("Cast", 0), ("ReduceMean", 0), ("Sub", 0), ("Cast", 0), ("Cast", 0), ("Greater", 0), ("Relu", 1)];
@@ -264,7 +400,7 @@ mod tests {
         let negative = graph.apply("Neg", &[cosine], &[], DType::F16, &[3]);
         graph.outputs = vec![graph.apply("Div", &[negative, divisor], &[], DType::F16, &[3])];
         let mut wide = graph.clone();
-        widen(&mut wide, &|_, _| false);
+        widen(&mut wide, ResultStorage::Half(&|_, _| false));
         let ops: Vec<_> = wide.nodes.iter().map(|node| node.op.name()).collect();
         assert_eq!(ops, ["Cos", "Cast", "Neg", "Div", "Cast"]);
         let outputs = graph.run("native", &[half(&[3], &[0.0, 0.0, 0.0])]).unwrap();
@@ -279,7 +415,7 @@ mod tests {
         let sum = graph.apply("Add", &[input, bias], &[], DType::F32, &[2]);
         graph.outputs = vec![graph.apply("Relu", &[sum], &[], DType::F32, &[2])];
         let mut wide = graph.clone();
-        widen(&mut wide, &|_, _| false);
+        widen(&mut wide, ResultStorage::Half(&|_, _| false));
         assert_eq!((wide.nodes.len(), wide.values.len()), (graph.nodes.len(), graph.values.len()));
     }
 }

@@ -19,8 +19,8 @@ pub(crate) struct Kernels {
     tiles: Tiles,
     /// True if kernels may call the C library.
     pub(crate) has_library: bool,
-    /// True if packed weights may be larger than the model's, in exchange for fewer operations.
-    pub(crate) may_expand_weights: bool,
+    /// True if packed weights may be larger than the model's and half-precision values may be stored in `f32`, both to save operations.
+    pub(crate) has_spare_memory: bool,
     /// Number of threads of the device that kernels are built for.
     pub(crate) threads: u64,
     built: Vec<Kernel>,
@@ -67,7 +67,7 @@ impl Kernels {
             registers,
             tiles,
             has_library,
-            may_expand_weights: true,
+            has_spare_memory: true,
             threads: 1,
             built: vec![],
             names: FxHashSet::default(),

@@ -229,9 +229,9 @@ impl<'a> Lowering<'a> {
         self.kernels.threads as i64
     }
 
-    /// Returns true if packed weights may be larger than the model's.
-    pub(crate) fn may_expand_weights(&self) -> bool {
-        self.kernels.may_expand_weights
+    /// Returns true if packed weights may be larger than the model's and half-precision values may be stored in `f32`.
+    pub(crate) fn has_spare_memory(&self) -> bool {
+        self.kernels.has_spare_memory
     }
 
     /// Returns true if all uses of a value are nodes at these positions.

@@ -1,4 +1,4 @@
-//! Constants that only rearrange or round the elements of another constant: they need no kernel, at build time or at load.
+//! Constants that only rearrange, round or widen the elements of another constant: they need no kernel, at build time or at load.
 
 use crate::{
     error::Result,
@@ -10,11 +10,13 @@ use divi_runtime::prepare::{Expression, Loop, Pack};
 
 /// Returns true if [`rearranged`] supports an operator with constants of these types as operand and result.
 pub(crate) fn is_rearrangement(op: Op, from: DType, to: DType) -> bool {
-    let is_rounded = op == Op::Cast && half_precision::element(to).is_some();
-    op.is_view() || (op == Op::Transpose || is_rounded) && from == DType::F32
+    let is_half = |dtype| half_precision::element(dtype).is_some();
+    op.is_view()
+        || op == Op::Transpose && from == DType::F32
+        || op == Op::Cast && (from == DType::F32 && is_half(to) || is_half(from) && to == DType::F32)
 }
 
-/// Returns the result of a node on a constant; `None` if the node does more than rearrange or round its elements.
+/// Returns the result of a node on a constant; `None` if the node does more than rearrange, round or widen its elements.
 pub(crate) fn rearranged(node: &Node, input: &Value, result: &Value) -> Result<Option<Constant>> {
     let Some(constant) = &input.constant else { return Ok(None) };
     match node.op {
@@ -23,12 +25,14 @@ pub(crate) fn rearranged(node: &Node, input: &Value, result: &Value) -> Result<O
             let tensor = constant.tensor.as_ref().and_then(same);
             Ok(Some(Constant { source: constant.source.clone(), tensor }))
         }
-        Op::Cast if input.dtype == DType::F32 => {
-            let Some(element) = half_precision::element(result.dtype) else { return Ok(None) };
+        Op::Cast if is_rearrangement(node.op, input.dtype, result.dtype) => {
             let tensor = constant.tensor.as_ref().and_then(Tensor::floats);
             let tensor = tensor.and_then(|floats| Tensor::from_floats(result.dtype, result.shape.clone(), &floats));
-            let source = Expression::Narrow { source: Box::new(constant.source.clone()), element };
-            Ok(Some(Constant { source, tensor }))
+            let source = match half_precision::element(result.dtype) {
+                Some(element) => Some(Expression::Narrow { source: Box::new(constant.source.clone()), element }),
+                None => half_precision::widened(&constant.source, input.dtype),
+            };
+            Ok(source.map(|source| Constant { source, tensor }))
         }
         Op::Transpose if input.dtype == DType::F32 && !input.shape.contains(&0) => {
             let rank = input.shape.len();

@@ -5,7 +5,7 @@ use crate::{
     constant_pool::ConstantPool,
     error::{Error, Result},
     graph::{Graph, Id, Node, Value},
-    half_precision::widen,
+    half_precision::{ResultStorage, widen},
     host::HostModule,
     kernels::Kernels,
     layout::{Blocked, Layout, StageLayouts},
@@ -58,7 +58,8 @@ pub(crate) fn lower(
 ) -> std::result::Result<LoweredStage, Error> {
     move_constants_first(&mut graph);
     let reads_half = |node: &Node, values: &[Value]| simt.is_none() && hooks.reads_half(node, values, &host.kernels);
-    widen(&mut graph, &reads_half);
+    let stores_f32 = simt.is_none() && !host.kernels.has_tiles() && host.kernels.has_spare_memory;
+    widen(&mut graph, if stores_f32 { ResultStorage::F32 } else { ResultStorage::Half(&reads_half) });
     let mut cx = Lowering::of(&mut graph, &mut host.kernels, simt, &mut host.pool);
     let Graph { nodes, inputs, outputs, .. } = graph;
     let Boundary { layouts, is_streamed } = boundary;

@@ -86,6 +86,11 @@ impl Graph {
         self.run_on(&Target::named("x86-64-v3").unwrap(), &|kernels| kernels.has_library = false, inputs)
     }
 
+    /// As [`Self::run`], on a device without memory for more than what the model needs.
+    pub(crate) fn run_without_spare_memory(&self, cpu: &str, inputs: &[Tensor]) -> Result<Vec<Tensor>, String> {
+        self.run_on(&Target::named(cpu).unwrap(), &|kernels| kernels.has_spare_memory = false, inputs)
+    }
+
     fn run_on(&self, target: &Target, set: &dyn Fn(&mut Kernels), inputs: &[Tensor]) -> Result<Vec<Tensor>, String> {
         let layouts = StageLayouts::row_major(self.inputs.len(), self.outputs.len());
         let boundary = Boundary { layouts: &layouts, is_streamed: &vec![false; self.outputs.len()] };

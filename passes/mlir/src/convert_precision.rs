@@ -97,9 +97,7 @@ impl Role {
     fn of(operation: Operation<'_>) -> Self {
         match operation.op() {
             None | Some(Op::Exp | Op::Pow) => Self::Kept,
-            Some(Op::AveragePool | Op::BatchNormalizationInferenceMode | Op::MaxPool | Op::MaxPoolSingleOut) => {
-                Self::Following
-            }
+            Some(Op::AveragePool | Op::BatchNormalizationInferenceMode) => Self::Following,
             Some(op) => match op.half_precision() {
                 Some(HalfPrecision::Elementwise | HalfPrecision::Move) => Self::Following,
                 Some(HalfPrecision::Sum) if matches!(op.class(), CostClass::Conv | CostClass::MatMul) => {

@@ -575,7 +575,7 @@ pub enum HalfPrecision {
     Sum,
     /// Computed in `f32` if its task has another operator of this kind or a [`Self::Sum`].
     Elementwise,
-    /// Moves elements of any type: has the type of its operands.
+    /// Moves or selects elements: exact in the type of its operands.
     Move,
 }
 

@@ -145,7 +145,7 @@ operators! {
     GlobalLpPool { family: Pool, infer: GlobalPool, fold: none, fusion: Plain, batch: Pool,
         class: Reduction, work: GlobalLpPool, lower: Pool, cpu: none, cuda: none, half: none, flags: [] }
     GlobalMaxPool { family: Pool, infer: GlobalPool, fold: none, fusion: Plain, batch: Pool,
-        class: Reduction, work: GlobalMaxPool, lower: Pool, cpu: none, cuda: none, half: none, flags: [] }
+        class: Reduction, work: GlobalMaxPool, lower: Pool, cpu: none, cuda: none, half: Move, flags: [] }
     Greater { family: Elementwise, infer: Comparison, fold: Compare, fusion: Elementwise, batch: Broadcast,
         class: Elementwise, work: Operations1, lower: Elementwise, cpu: none, cuda: none, half: none, flags: [] }
     GreaterOrEqual { family: Elementwise, infer: Comparison, fold: Compare, fusion: Elementwise, batch: Broadcast,
@@ -207,9 +207,9 @@ operators! {
     Max { family: Elementwise, infer: Variadic, fold: Variadic, fusion: Elementwise, batch: Broadcast,
         class: Elementwise, work: Variadic, lower: Elementwise, cpu: Map, cuda: Map, half: Elementwise, flags: [] }
     MaxPool { family: Pool, infer: MaxPool, fold: none, fusion: Plain, batch: MaxPool,
-        class: MaxPool, work: MaxPool, lower: Pool, cpu: Pool, cuda: none, half: none, flags: [] }
+        class: MaxPool, work: MaxPool, lower: Pool, cpu: Pool, cuda: none, half: Move, flags: [] }
     MaxPoolSingleOut { family: Pool, infer: Pool, fold: none, fusion: Plain, batch: Pool,
-        class: MaxPool, work: MaxPool, lower: Pool, cpu: Pool, cuda: none, half: none, flags: [] }
+        class: MaxPool, work: MaxPool, lower: Pool, cpu: Pool, cuda: none, half: Move, flags: [] }
     MaxRoiPool { family: Pool, infer: MaxRoiPool, fold: none, fusion: Plain, batch: none,
         class: MaxPool, work: MaxRoiPool, lower: Image, cpu: none, cuda: none, half: none, flags: [] }
     MaxUnpool { family: Pool, infer: MaxUnpool, fold: none, fusion: Plain, batch: none,

@@ -82,6 +82,11 @@ impl Builder {
         }
     }
 
+    /// Rounds an element or a vector of `f32` to a half-precision type.
+    pub(crate) fn rounded_to_half(&self, value: V, dtype: DType) -> V {
+        self.widened(self.narrowed(value, dtype), dtype)
+    }
+
     /// Converts an element to the storage type and stores it.
     pub(crate) fn store(&self, value: V, pointer: V, dtype: DType, index: V) {
         if dtype.bits() < 8 {

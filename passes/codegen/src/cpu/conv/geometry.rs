@@ -92,7 +92,7 @@ impl Geometry {
         };
         let is_winograd = cx.dtype(weights) == DType::F32
             && cx.expression(weights).is_some()
-            && cx.may_expand_weights()
+            && cx.has_spare_memory()
             && winograd::applies(&geometry, lanes);
         Ok(Some(Self { is_winograd, ..geometry }))
     }

@@ -5,7 +5,7 @@ use crate::{
     emit::{Builder, Compare, Type, V},
     error::{Result, unsupported},
     graph::Node,
-    half_precision::is_half,
+    half_precision::{is_half, rounds_to},
     lowering::Lowering,
     ops::movement::copy,
 };
@@ -22,6 +22,10 @@ pub(super) fn find(op: Op) -> Option<Lower> {
 fn cast(cx: &mut Lowering<'_>, node: &Node) -> Result<()> {
     let (input, output) = (node.input(0)?, node.output()?);
     let (from, to) = (cx.dtype(input), cx.dtype(output));
+    if let Some(half) = rounds_to(node, from, to) {
+        map(cx, &[input], output, |b, values| b.rounded_to_half(values[0], half));
+        return Ok(());
+    }
     if from == to {
         cx.alias(output, input);
         return Ok(());
