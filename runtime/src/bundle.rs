@@ -55,6 +55,9 @@ pub struct Bundle {
     pub inputs: Vec<Port>,
     /// Outputs of the model.
     pub outputs: Vec<Port>,
+    /// Outputs that are results of tasks, if results of tasks were made outputs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub task_results: Vec<TaskResult>,
     /// Constants of calls and values.
     pub constants: Vec<Constant>,
     /// Calls that run once on the host at load. Their buffers are constants.
@@ -180,6 +183,16 @@ pub struct Port {
     pub name: String,
     /// Index into `values`.
     pub value: usize,
+}
+
+/// Output that is the result of a task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TaskResult {
+    /// Index into `outputs`.
+    pub output: usize,
+    /// Outputs that the task reads, directly or through tasks whose results are no outputs: indices into `outputs`.
+    pub computed_from: Vec<usize>,
 }
 
 /// Constant of calls and values.

@@ -549,3 +549,16 @@ LogicalResult DiviDialect::verifyRegionArgAttribute(Operation *op, unsigned, uns
   return op->emitOpError() << "argument " << index << " has attribute '" << attribute.getName().getValue()
                            << "': divi.device is the only divi attribute of arguments";
 }
+
+LogicalResult DiviDialect::verifyRegionResultAttribute(Operation *op, unsigned, unsigned index, NamedAttribute attribute) {
+  if (attribute.getName().getValue() != "divi.computed_from")
+    return op->emitOpError() << "result " << index << " has attribute '" << attribute.getName().getValue()
+                             << "': divi.computed_from is the only divi attribute of results";
+  auto indices = dyn_cast<DenseI64ArrayAttr>(attribute.getValue());
+  auto function = dyn_cast<FunctionOpInterface>(op);
+  int64_t count = function ? function.getNumResults() : 0;
+  if (indices && llvm::all_of(indices.asArrayRef(), [&](int64_t i) { return 0 <= i && i < count && i != index; }))
+    return success();
+  return op->emitOpError() << "result " << index << " has divi.computed_from = " << attribute.getValue()
+                           << ": it must be a list of other results, as in array<i64: 0, 1>";
+}

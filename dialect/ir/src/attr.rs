@@ -163,6 +163,8 @@ keys! {
     RESIDENT: Symbol = "divi.resident";
     /// Queued inputs of a launch.
     INPUTS: Integers = "divi.inputs";
+    /// On a result of the function that runs the model: the results that the task of it reads, directly or through other tasks.
+    COMPUTED_FROM: Integers = "divi.computed_from";
     /// Names of the ONNX nodes of a cluster.
     MEMBERS: Strings = "divi.members";
 }

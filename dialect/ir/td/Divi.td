@@ -26,6 +26,8 @@
 //   divi.costs = {gpu0 = {measured = 3, …}}     on the module: sources of the times
 //   divi.contention = "exclusive"               on the module: model of concurrent transfers on one bus
 //   divi.cold                                   on the module: parameters are in host memory when an input arrives
+//   divi.computed_from = array<i64: 0>  on a result of the function that runs the model, which is the result of a task: the
+//                                       results that the task reads, directly or through tasks whose results are none
 //   divi.members = ["/conv1/Conv", …]   names of the ONNX nodes of a cluster
 //   divi.plan = {objective = …, …}      on the module: the certificate
 
@@ -48,6 +50,7 @@ def Divi_Dialect : Dialect {
   let useDefaultAttributePrinterParser = 1;
   let hasOperationAttrVerify = 1;
   let hasRegionArgAttrVerify = 1;
+  let hasRegionResultAttrVerify = 1;
 }
 
 //===----------------------------------------------------------------------===//

@@ -52,6 +52,7 @@ mod tests {
             }],
             values: vec![value(0, DType::I32), value(1, DType::F32), value(2, DType::F32)],
             inputs: vec![],
+            task_results: vec![],
             outputs: (0..3).map(|i| Port { name: format!("y{i}"), value: i }).collect(),
             stages: vec![],
             steps: vec![],

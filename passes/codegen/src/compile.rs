@@ -52,6 +52,7 @@ pub(crate) fn compile(mut program: Program, folder: &Path, options: &Options<'_>
         values: program.values,
         inputs: program.inputs,
         outputs: program.outputs,
+        task_results: program.task_results,
         constants,
         prepare_executable: (!prepare.is_empty()).then_some(HOST_EXECUTABLE),
         prepare,

@@ -5,7 +5,7 @@ use crate::{
     target::Target,
 };
 use divi_runtime::{
-    bundle::{Device, Layout, Objective, Port, Step, Task, Tensor, Value},
+    bundle::{Device, Layout, Objective, Port, Step, Task, TaskResult, Tensor, Value},
     prepare::Expression,
 };
 use std::path::Path;
@@ -25,6 +25,8 @@ pub struct Program {
     pub inputs: Vec<Port>,
     /// Outputs of the model.
     pub outputs: Vec<Port>,
+    /// Outputs that are results of tasks.
+    pub task_results: Vec<TaskResult>,
     /// Stages, which launches refer to by index.
     pub stages: Vec<StageProgram>,
     /// Launches, transfers, slices and gathers of the plan, in topological order.

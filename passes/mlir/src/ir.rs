@@ -1,9 +1,12 @@
 //! IR helpers that several passes share.
 
-use divi_dialect::{NewOperation, Operation, Value, attr, dense_elements, ranked_tensor_bytes};
+use divi_dialect::{Block, NewOperation, Operation, Value, attr, dense_elements, function_type, ranked_tensor_bytes};
 pub(crate) use divi_dialect::{emit_error as error, emit_warning as warning};
 use divi_onnx::{Op, Tensor, TensorType};
-use melior::ir::Location;
+use melior::{
+    ContextRef,
+    ir::{Attribute, Location},
+};
 
 /// MLIR's `failure()`: the error has been emitted as a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,4 +47,12 @@ pub(crate) fn value_bytes(value: Value<'_>) -> u64 {
         Some(ty) => byte_length(&ty),
         None => ranked_tensor_bytes(value.r#type()).unwrap_or(0),
     }
+}
+
+/// Returns the function type of a body, from its arguments and the operands of its terminator.
+pub(crate) fn type_of_body<'m>(context: ContextRef<'m>, body: Block<'m>) -> Attribute<'m> {
+    let inputs: Vec<_> = body.arguments().into_iter().map(Value::r#type).collect();
+    let outputs: Vec<_> = body.terminator().map(Operation::operands).unwrap_or_default();
+    let outputs: Vec<_> = outputs.into_iter().map(Value::r#type).collect();
+    attr::type_attribute(function_type(context, &inputs, &outputs))
 }

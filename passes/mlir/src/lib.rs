@@ -21,6 +21,7 @@ pub mod infer_shapes;
 pub mod inline_clusters;
 pub mod inline_stages;
 mod ir;
+mod mark_outputs;
 mod node_names;
 pub mod outline;
 pub mod partition;

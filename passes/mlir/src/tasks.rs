@@ -211,10 +211,11 @@ impl<'m> Tasks<'m> {
     }
 }
 
-/// Returns the name of a task in reports: its node, the first node of a cluster that is not a view, or the operation's
-/// name.
+/// Returns the name of a task in reports: its node, the first node of a cluster that is neither a view nor a conversion, or the
+/// operation's name.
 pub(crate) fn task_name(task: Operation<'_>) -> &str {
-    let is_work = |member: &Operation<'_>| member.op().is_none_or(|op| op.class() != Class::View);
+    let is_work =
+        |member: &Operation<'_>| member.op().is_none_or(|op| op.class() != Class::View && op != divi_onnx::Op::Cast);
     let first_worker = || members(task).into_iter().find(is_work).and_then(|member| member.get(attr::NODE_NAME));
     let first_member = || task.get(attr::MEMBERS)?.first().copied();
     let member = || (task.name() == op::CLUSTER).then(first_worker).flatten().or_else(first_member);

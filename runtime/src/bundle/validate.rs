@@ -1,7 +1,7 @@
 //! Validation of a description: indices are in range and sizes are consistent. A description that this module and the drivers
 //! of its devices accept can be run without further checks, provided that its files are unchanged.
 
-use super::{ALIGNMENT, Buffer, Bundle, Call, Constant, Executable, Port, Source, Stage, Tensor, WEIGHTS};
+use super::{ALIGNMENT, Buffer, Bundle, Call, Constant, Executable, Port, Source, Stage, TaskResult, Tensor, WEIGHTS};
 use crate::{dtype::DType, prepare::Expression};
 use std::collections::HashSet;
 use std::path::{Component, Path};
@@ -43,6 +43,7 @@ impl Bundle {
         self.constants.iter().try_fold(0, |sum, constant| add_sizes(sum, constant.bytes))?;
         self.validate_ports(&self.inputs, "input")?;
         self.validate_ports(&self.outputs, "output")?;
+        self.validate_task_results().map_err(|reason| format!("results of tasks: {reason}"))?;
         if self.prepare_executable.is_none() && !self.prepare.is_empty() {
             return Err("prepare: 'prepare_executable' is missing".into());
         }
@@ -137,6 +138,19 @@ impl Bundle {
             }
             if !names.insert(name) {
                 return Err(format!("there are two {kind}s '{name}'"));
+            }
+        }
+        Ok(())
+    }
+
+    fn validate_task_results(&self) -> Validation {
+        let count = self.outputs.len();
+        let mut seen = HashSet::new();
+        for TaskResult { output, computed_from } in &self.task_results {
+            check_index(*output, count, "outputs")?;
+            computed_from.iter().try_for_each(|&index| check_index(index, count, "outputs"))?;
+            if !seen.insert(output) {
+                return Err(format!("output {output} is the result of two tasks"));
             }
         }
         Ok(())

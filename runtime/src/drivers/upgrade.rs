@@ -154,6 +154,7 @@ impl OldBundle {
             values: self.values,
             inputs: self.inputs,
             outputs: self.outputs,
+            task_results: vec![],
             constants: self.constants,
             prepare: self.prepare.into_iter().map(OldCall::upgrade).collect::<Result<_, _>>()?,
             stages,

@@ -159,6 +159,7 @@ impl BundleBuilder {
             values: vec![],
             inputs: vec![],
             outputs: vec![],
+            task_results: vec![],
             constants: vec![],
             prepare: vec![],
             prepare_executable: None,

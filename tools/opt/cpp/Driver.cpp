@@ -122,6 +122,12 @@ static void addPhases(PassManager &manager, StringRef input, StringRef output, S
   FuseOptions fuse;
   fuse.level = fuseLevel;
   manager.addPass(createFuse(fuse));
+  if (markedOutputs.getNumOccurrences()) {
+    MarkOutputsOptions mark;
+    if (!markedOutputs.empty())
+      mark.tasks = markedOutputs;
+    manager.addPass(createMarkOutputs(mark));
+  }
   AnnotateCostOptions cost;
   cost.system = systemSpec;
   manager.addPass(createAnnotateCost(cost));

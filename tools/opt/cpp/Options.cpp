@@ -31,6 +31,10 @@ cl::opt<std::string> precision("precision", cl::init("f32"), cl::cat(category),
 cl::list<std::string> precisionExclusions("precision-exclude", cl::cat(category),
                                           cl::desc("Nodes that --precision leaves in f32; * stands for any characters"),
                                           cl::value_desc("PATTERN"));
+cl::opt<std::string> markedOutputs("mark-outputs", cl::ValueOptional, cl::cat(category),
+                                   cl::desc("Return results of tasks as outputs, for divi-run --compare --by-task; * stands for any "
+                                            "characters (default: all)"),
+                                   cl::value_desc("PATTERN"));
 cl::opt<std::string> weightsDir("weights-dir", cl::cat(category),
                                 cl::desc("Folder that the input's references to weights are relative to"),
                                 cl::value_desc("DIR"));

@@ -18,6 +18,7 @@ extern llvm::cl::list<std::string> inputValues;
 extern llvm::cl::opt<int64_t> batch;
 extern llvm::cl::opt<std::string> precision;
 extern llvm::cl::list<std::string> precisionExclusions;
+extern llvm::cl::opt<std::string> markedOutputs;
 extern llvm::cl::opt<std::string> weightsDir;
 extern llvm::cl::opt<std::string> weights;
 extern llvm::cl::opt<std::string> cpu;

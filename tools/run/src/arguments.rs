@@ -45,6 +45,12 @@ pub(crate) struct Arguments {
     /// five largest elements.
     #[arg(long, value_name = "BUNDLE|FOLDER|FILE.npz")]
     pub(crate) compare: Option<PathBuf>,
+    /// Print the errors of the results of tasks, those that add most of the error first
+    ///
+    /// The bundles must return them as outputs (divi-opt --mark-outputs). The rms error of a result is the norm of its error relative to the norm of
+    /// the reference. What a task adds is the root of the difference of squares of that of its result and the largest one that it reads.
+    #[arg(long, requires = "compare")]
+    pub(crate) by_task: bool,
     /// Number of measured runs
     #[arg(long, value_name = "N", default_value = "1", value_parser = divi_cli::positive::<usize>)]
     pub(crate) repeat: usize,

@@ -1,10 +1,10 @@
-//! Accuracy of outputs relative to a reference: those of another bundle, or arrays in files.
+//! Accuracy of outputs and of results of tasks relative to a reference: those of another bundle, or arrays in files.
 
 use crate::{arguments::Arguments, expected, files, inputs, numbers::numbers};
 use divi_npy::npz;
 use divi_runtime::{
     Options, Runtime, TensorData, TensorRef,
-    bundle::{DESCRIPTION, Tensor},
+    bundle::{Bundle, DESCRIPTION, TaskResult, Tensor},
 };
 use serde_json::{Value, json};
 use std::{
@@ -24,24 +24,34 @@ pub(crate) struct Difference {
     mean: f64,
     /// Share of the rows (along the last axis) whose largest element is at the same position.
     first: Option<f64>,
+    /// Norm of the error relative to the norm of the reference.
+    rms: f64,
+    /// Part of `rms` that the task of the output adds to the errors of the results that it reads; `None` if that is not asked for.
+    added: Option<f64>,
     /// Share of the positions of the five largest elements of a row that are the same, in any order.
     five: Option<f64>,
 }
 
-/// Returns the reference of each output, in the order of the outputs; nothing if none is given.
+/// Returns the reference of each output, in the order of the outputs; nothing if none is given. With `--by-task`, outputs may have none.
 pub(crate) fn reference(
     runtime: &Runtime,
     inputs: &[(String, Arc<TensorData>)],
     arguments: &Arguments,
-) -> Result<Vec<TensorData>, String> {
+) -> Result<Vec<Option<TensorData>>, String> {
     let Some(path) = &arguments.compare else { return Ok(vec![]) };
+    if arguments.by_task && runtime.bundle().task_results.is_empty() {
+        return Err(
+            "--by-task: the bundle does not return results of tasks; compile it with divi-opt --mark-outputs".into()
+        );
+    }
     let found = match () {
         () if path.join(DESCRIPTION).is_file() => outputs_of(path, inputs, arguments)?,
         () if path.is_dir() => {
             let read = |(name, file, described): (&str, PathBuf, &Tensor)| {
                 Ok((name.to_owned(), inputs::read(&file, described)?))
             };
-            expected::files_of(runtime, path).map(read).collect::<Result<_, String>>()?
+            let is_wanted = |(_, file, _): &(&str, PathBuf, &Tensor)| !arguments.by_task || file.is_file();
+            expected::files_of(runtime, path).filter(is_wanted).map(read).collect::<Result<_, String>>()?
         }
         () => arrays(runtime, path)?,
     };
@@ -49,11 +59,14 @@ pub(crate) fn reference(
     let mut take = |(name, described): (&str, &Tensor)| {
         let output = found.iter_mut().find(|(known, _)| known == name).and_then(|(_, tensor)| tensor.take());
         let path = path.display();
-        let tensor = output.ok_or_else(|| format!("{path}: has no output '{name}'"))?;
+        let Some(tensor) = output else {
+            let missing = || format!("{path}: has no output '{name}'");
+            return arguments.by_task.then_some(None).ok_or_else(missing);
+        };
         if described.shape != tensor.shape() {
             return Err(format!("{path}: output '{name}' is {}, but that of the bundle {described}", tensor.view()));
         }
-        Ok(tensor)
+        Ok(Some(tensor))
     };
     runtime.outputs().map(&mut take).collect()
 }
@@ -88,16 +101,34 @@ fn arrays(runtime: &Runtime, path: &Path) -> Result<Vec<(String, TensorData)>, S
     npz::read_bounded(&files::read(path, all)?, may_read).map_err(|reason| format!("{}: {reason}", path.display()))
 }
 
-/// Returns the difference of each output from its reference.
-pub(crate) fn compare(reference: &[TensorData], outputs: &[(String, TensorData)]) -> Result<Vec<Difference>, String> {
-    let one = |((name, output), reference): (&(String, TensorData), &TensorData)| match (
-        numbers(output.view()),
-        numbers(reference.view()),
-    ) {
-        (Some(found), Some(wanted)) => Ok(difference(name, &found, &wanted, output.shape())),
-        _ => Err(format!("--compare: output '{name}' is {}: its elements are no numbers", output.view())),
+/// Returns the difference of each output from its reference, or `None` if it has none.
+pub(crate) fn compare(
+    reference: &[Option<TensorData>],
+    outputs: &[(String, TensorData)],
+) -> Result<Vec<Option<Difference>>, String> {
+    let one = |((name, output), reference): (&(String, TensorData), &Option<TensorData>)| {
+        let Some(reference) = reference else { return Ok(None) };
+        match (numbers(output.view()), numbers(reference.view())) {
+            (Some(found), Some(wanted)) => Ok(Some(difference(name, &found, &wanted, output.shape()))),
+            _ => Err(format!("--compare: output '{name}' is {}: its elements are no numbers", output.view())),
+        }
     };
     outputs.iter().zip(reference).map(one).collect()
+}
+
+/// Returns the differences of results of tasks, those that add most first, from the differences of all outputs.
+pub(crate) fn by_task(task_results: &[TaskResult], differences: &[Option<Difference>]) -> Vec<Difference> {
+    let rms = |&output: &usize| differences[output].as_ref().map(|difference| difference.rms);
+    let added = |TaskResult { output, computed_from }: &TaskResult| {
+        let difference = differences[*output].clone()?;
+        let read = computed_from.iter().filter_map(rms).fold(0.0, f64::max);
+        // Squares of independent errors add up. Infinite errors of operands are not added again.
+        let added = if difference.rms > read { (difference.rms.powi(2) - read.powi(2)).sqrt() } else { 0.0 };
+        Some(Difference { added: Some(added), ..difference })
+    };
+    let mut found: Vec<_> = task_results.iter().filter_map(added).collect();
+    found.sort_by(|a, b| b.added.unwrap_or(0.0).total_cmp(&a.added.unwrap_or(0.0)));
+    found
 }
 
 /// Number of largest elements that are compared.
@@ -112,6 +143,11 @@ fn difference(name: &str, found: &[f64], wanted: &[f64], shape: &[u64]) -> Diffe
         error => error,
     };
     let errors = || found.iter().zip(wanted).map(error);
+    let squares = wanted.iter().filter(|number| number.is_finite()).map(|number| (number / scale).powi(2));
+    let rms = match errors().map(|error| error.powi(2)).sum::<f64>() {
+        0.0 => 0.0,
+        sum => (sum / squares.sum::<f64>()).sqrt(),
+    };
     let width = shape.last().map_or(1, |&width| usize::try_from(width).unwrap_or(usize::MAX)).max(1);
     let share = |count: usize| {
         let rows = found.chunks_exact(width).zip(wanted.chunks_exact(width));
@@ -127,6 +163,8 @@ fn difference(name: &str, found: &[f64], wanted: &[f64], shape: &[u64]) -> Diffe
         elements: found.len(),
         largest: errors().fold(0.0, f64::max),
         mean: errors().sum::<f64>() / found.len().max(1) as f64,
+        rms: if rms.is_nan() { f64::INFINITY } else { rms },
+        added: None,
         first: share(1),
         five: share(FIRST_FIVE),
     }
@@ -141,6 +179,23 @@ fn largest(row: &[f64], count: usize) -> Vec<usize> {
     positions
 }
 
+/// Returns the differences of results of tasks as a table, with a line about those without a reference.
+pub(crate) fn table_by_task(differences: &[Difference], bundle: &Bundle) -> String {
+    let width = differences.iter().map(|difference| difference.name.len()).max().unwrap_or(0).max("task".len());
+    let mut text =
+        format!("{:width$} {:>10} {:>10} {:>10} {:>10}\n", "task", "elements", "max error", "rms error", "added");
+    for Difference { name, elements, largest, rms, added, .. } in differences {
+        let added = added.unwrap_or(0.0);
+        let _ = writeln!(text, "{name:width$} {elements:>10} {largest:>10.1e} {rms:>10.1e} {added:>10.1e}");
+    }
+    let names = bundle.task_results.iter().map(|result| &bundle.outputs[result.output].name[..]);
+    let missing: Vec<_> = names.filter(|name| !differences.iter().any(|difference| difference.name == *name)).collect();
+    if !missing.is_empty() {
+        let _ = writeln!(text, "without a reference: {}", missing.join(", "));
+    }
+    text
+}
+
 /// Returns the differences as a table.
 pub(crate) fn table(differences: &[Difference]) -> String {
     let Some(width) = differences.iter().map(|difference| difference.name.len()).max() else { return String::new() };
@@ -149,7 +204,7 @@ pub(crate) fn table(differences: &[Difference]) -> String {
         "{:width$} {:>10} {:>10} {:>10} {:>8} {:>8}\n",
         "output", "elements", "max error", "mean", "top-1", "top-5"
     );
-    for Difference { name, elements, largest, mean, first, five } in differences {
+    for Difference { name, elements, largest, mean, first, five, .. } in differences {
         let percent =
             |share: &Option<f64>| share.map_or_else(|| "-".to_owned(), |share| format!("{:.1} %", share * 100.0));
         let (first, five) = (percent(first), percent(five));
@@ -160,22 +215,28 @@ pub(crate) fn table(differences: &[Difference]) -> String {
 
 /// Returns the differences for `--json`.
 pub(crate) fn as_json(differences: &[Difference]) -> Value {
-    let one = |Difference { name, elements, largest, mean, first, five }: &Difference| {
-        json!({
+    let one = |Difference { name, elements, largest, mean, rms, added, first, five }: &Difference| {
+        let mut one = json!({
             "output": name,
             "elements": elements,
             "max_error": largest,
             "mean_error": mean,
+            "rms_error": rms,
             "top1": first,
             "top5": five,
-        })
+        });
+        if let Some(added) = added {
+            one["added_error"] = json!(added);
+        }
+        one
     };
     differences.iter().map(one).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::difference;
+    use super::{by_task, difference};
+    use divi_runtime::bundle::TaskResult;
 
     #[test]
     fn errors_are_relative_to_the_largest_number() {
@@ -187,6 +248,21 @@ mod tests {
         assert_eq!(difference("y", &[nan, 1.0], &[1.0, 1.0], &[]).largest, infinity);
         assert_eq!(difference("y", &[1e-30], &[0.0], &[1]).largest, infinity);
         assert_eq!(difference("y", &[], &[], &[0, 4]).mean, 0.0);
+    }
+
+    /// A chain of three tasks; the second one has no reference.
+    #[test]
+    fn tasks_add_errors_to_those_of_their_operands() {
+        let one = |name: &str, error: f64| Some(difference(name, &[3.0 + error, 4.0], &[3.0, 4.0], &[2]));
+        let differences = [one("c", 5.0), one("a", 4.0), None];
+        let task = |output, computed_from: &[usize]| TaskResult { output, computed_from: computed_from.to_vec() };
+        let found = by_task(&[task(0, &[1, 2]), task(1, &[]), task(2, &[1])], &differences);
+        let found = found.iter().map(|it| format!("{} {:.3} {:.3}", it.name, it.rms, it.added.unwrap()));
+        assert_eq!(found.collect::<Vec<_>>(), ["a 0.800 0.800", "c 1.000 0.600"]);
+        let infinite = [one("b", f64::INFINITY), one("a", f64::INFINITY)];
+        let found = by_task(&[task(0, &[1]), task(1, &[])], &infinite);
+        let found: Vec<_> = found.iter().map(|it| (&it.name[..], it.added)).collect();
+        assert_eq!(found, [("a", Some(f64::INFINITY)), ("b", Some(0.0))]);
     }
 
     #[test]

@@ -81,6 +81,10 @@ fn run(arguments: &Arguments) -> Result<ExitCode, String> {
     files::write_outputs(arguments, &measured.outputs)?;
     files::write_measurements(arguments, &runtime, &measured)?;
     let differences = compare::compare(&reference, &measured.outputs)?;
+    let differences = match arguments.by_task {
+        true => compare::by_task(&runtime.bundle().task_results, &differences),
+        false => differences.into_iter().flatten().collect(),
+    };
     if !arguments.is_quiet || arguments.is_json {
         files::print(&report::report(&runtime, &measured, &differences, arguments, load_time))?;
     }

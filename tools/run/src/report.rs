@@ -59,7 +59,10 @@ pub(crate) fn report(
         let peak = peak_memory().map_or_else(|| "unknown".to_owned(), size);
         text += &format!("memory    peak {peak}; loaded in {}\n", time(load_time.as_secs_f64() * 1e6));
     }
-    text + &compare::table(differences)
+    text + &match arguments.by_task {
+        true => compare::table_by_task(differences, runtime.bundle()),
+        false => compare::table(differences),
+    }
 }
 
 fn as_json(runtime: &Runtime, measured: &Measured, load_time: Duration) -> Value {

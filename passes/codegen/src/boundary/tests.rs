@@ -81,6 +81,7 @@ fn program(stages: Vec<StageProgram>) -> Program {
         devices: (0..stages.len()).map(device).collect(),
         values,
         inputs: vec![Port { name: "x".into(), value: input }],
+        task_results: vec![],
         outputs: results.iter().enumerate().map(|(i, &value)| Port { name: format!("y{i}"), value }).collect(),
         stages,
         steps,

@@ -13,7 +13,7 @@ use crate::{
 use divi_codegen::{Program, StageProgram, graph::Value as GraphValue, program::tensor};
 use divi_cost::device::{self, MemorySpace};
 use divi_dialect::{Operation, Value, attr, op};
-use divi_runtime::bundle::{Action, Device, Link, Mode, Objective, Port, Step, Task, Value as Stored};
+use divi_runtime::bundle::{Action, Device, Link, Mode, Objective, Port, Step, Task, TaskResult, Value as Stored};
 use rustc_hash::FxHashMap;
 
 /// Builds the program of a plan.
@@ -40,6 +40,7 @@ pub(super) fn program(module: Operation<'_>, model: &str, constants: &Constants<
             values: vec![],
             inputs: vec![],
             outputs: vec![],
+            task_results: vec![],
             stages: vec![],
             steps: vec![],
             constants: vec![],
@@ -74,6 +75,11 @@ pub(super) fn program(module: Operation<'_>, model: &str, constants: &Constants<
         let name = name_in(attr::RES_ATTRS, i).map_or_else(|| format!("output_{i}"), str::to_owned);
         let value = walk.place(function, value)?;
         walk.program.outputs.push(Port { name, value });
+        let computed_from = function.signature_attribute(attr::RES_ATTRS, i, attr::COMPUTED_FROM.name());
+        if let Some(list) = computed_from.and_then(attr::as_integers) {
+            let computed_from = list.into_iter().filter_map(|index| usize::try_from(index).ok()).collect();
+            walk.program.task_results.push(TaskResult { output: i, computed_from });
+        }
     }
     Ok(walk.program)
 }

@@ -2,10 +2,14 @@
 
 use super::{
     function::Launched,
-    model::{Model, type_of_body},
+    model::Model,
     parts::{Place, places},
 };
-use crate::{ir::Failure, rebatch::Batch, tasks::is_constant};
+use crate::{
+    ir::{Failure, type_of_body},
+    rebatch::Batch,
+    tasks::is_constant,
+};
 use divi_dialect::{NamedAttribute, NewOperation, Operation, Value, attr, op, reshaped_type};
 use divi_stages::{Move, Source, Stage};
 use melior::ir::{Location, Type};

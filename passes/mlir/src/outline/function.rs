@@ -1,8 +1,8 @@
 //! Builds the function of a stage: copies of its tasks, and of the constants that they read.
 
-use super::model::{Model, type_of_body};
+use super::model::Model;
 use crate::{
-    ir::{Failure, describe, error, warning},
+    ir::{Failure, describe, error, type_of_body, warning},
     partition::remove_decisions,
     rebatch::{Batch, Rebatched, make},
     tasks::{is_constant, reads},

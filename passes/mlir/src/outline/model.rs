@@ -6,13 +6,10 @@ use crate::{
     rebatch::{Batch, Present, Rebatched},
     tasks::{Tasks, entry, task_name},
 };
-use divi_dialect::{Block, Operation, Value, attr, function_type, op};
+use divi_dialect::{Operation, Value, op};
 use divi_planner::{Problem, plan::Schedule, problem::Tensor};
 use divi_stages::{Stage, Staged};
-use melior::{
-    ContextRef,
-    ir::{Attribute, TypeLike},
-};
+use melior::{ContextRef, ir::TypeLike};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
@@ -190,12 +187,4 @@ impl<'m> Model<'m> {
         }
         Ok(())
     }
-}
-
-/// Returns the function type of a body, from its arguments and the operands of its terminator.
-pub(super) fn type_of_body<'m>(context: ContextRef<'m>, body: Block<'m>) -> Attribute<'m> {
-    let inputs: Vec<_> = body.arguments().into_iter().map(Value::r#type).collect();
-    let end = body.terminator().expect("a function's body ends in a terminator");
-    let outputs: Vec<_> = end.operands().into_iter().map(Value::r#type).collect();
-    attr::type_attribute(function_type(context, &inputs, &outputs))
 }

@@ -4,8 +4,9 @@ mod build;
 mod runs;
 
 use super::{Rebatched, analysis::Batch, layout::scaled, rules::Change};
+use crate::ir::type_of_body;
 use build::Builder;
-use divi_dialect::{Block, Operation, Value, attr, function_type, op, reshaped_type, tensor_type_of};
+use divi_dialect::{Block, Operation, Value, attr, op, reshaped_type, tensor_type_of};
 use divi_onnx::{Op, Tensor, node::KnownElements};
 use melior::{ContextRef, ir::Type};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -33,7 +34,7 @@ pub(super) fn rewrite<'m>(function: Operation<'m>, rebatched: &Rebatched<'m>) ->
     rewriter.block(entry);
     rewriter.finish();
     let constants = rewriter.constants.len() as u64;
-    update_function_type(function, entry);
+    function.set(attr::FUNCTION_TYPE, type_of_body(function.context(), entry));
     constants
 }
 
@@ -215,13 +216,4 @@ fn name(operation: Operation<'_>) -> Option<&str> {
 /// Returns the name of the node that computes a value.
 fn name_of(value: Value<'_>) -> Option<&str> {
     value.defining_op().and_then(name)
-}
-
-/// Updates a function's type from its arguments and returned values.
-fn update_function_type<'m>(function: Operation<'m>, entry: Block<'m>) {
-    let Some(terminator) = entry.terminator() else { return };
-    let inputs: Vec<_> = entry.arguments().into_iter().map(Value::r#type).collect();
-    let outputs: Vec<_> = terminator.operands().into_iter().map(Value::r#type).collect();
-    let r#type = function_type(function.context(), &inputs, &outputs);
-    function.set(attr::FUNCTION_TYPE, attr::type_attribute(r#type));
 }
