@@ -198,6 +198,11 @@ impl Stage<'_> {
         match node.op.half_precision() {
             Some(HalfPrecision::Sum | HalfPrecision::Elementwise) => values.any(|&id| self.is_half(id)),
             Some(HalfPrecision::Move) => node.inputs.iter().flatten().any(|id| self.wide.contains_key(id)),
+            // A result that is widened in its task is not rounded.
+            None if node.op == Op::Cast => {
+                let is_f32 = |id: Id| self.graph.values[id.0].dtype == DType::F32;
+                node.result(0).is_some_and(is_f32) && node.optional(0).is_some_and(|id| self.unrounded.contains(&id))
+            }
             None => false,
         }
     }
@@ -366,6 +371,21 @@ mod tests {
             // Both outputs, and the operand of Sign.
             assert_eq!(count(&|node| node.op == Op::Cast && types(node) == [DType::F32, dtype]), 3);
         }
+    }
+
+    /// A result that leaves its task in `f32` is not rounded.
+    #[test]
+    fn conversions_to_f32_are_exact() {
+        let mut graph = Graph::default();
+        let input = graph.input(DType::F16, &[1, 2]);
+        let weights = graph.constant(half(&[2, 1], &[1.0, 1.0]));
+        let product = graph.apply("MatMul", &[input, weights], &[], DType::F16, &[1, 1]);
+        let sum = graph.apply("Cast", &[product], &[("to", Attr::Int(DType::F32.code()))], DType::F32, &[1, 1]);
+        graph.outputs = vec![sum];
+        let input_values = [half(&[1, 2], &[2048.0, 1.0])];
+        assert_eq!(graph.run("native", &input_values).unwrap()[0].floats().unwrap(), [2049.0]);
+        graph.nodes.last_mut().unwrap().task = 1;
+        assert_eq!(graph.run("native", &input_values).unwrap()[0].floats().unwrap(), [2048.0]);
     }
 
     /// Nodes that are not widened, other tasks and outputs use the rounded value.

@@ -121,9 +121,10 @@ impl Pixels {
         (self.count() + 1) / 2
     }
 
-    /// Returns the approximate time of all tiles: that of a tile grows with its rows, but not below half of them.
-    fn cost(&self) -> i64 {
-        self.count() * self.width.max(SIDE / 2)
+    /// Returns a key that orders by time: that of a pair of tiles hardly depends on the number of their rows, and rounding up to pairs matters
+    /// less than the pixels that are computed in vain.
+    fn cost(&self) -> (i64, i64) {
+        (self.blocks(), self.count() * self.width)
     }
 }
 
