@@ -74,7 +74,8 @@ impl TileBlock {
     }
 }
 
-/// Prefetch of the next panel of a packed right operand during the blocks of the current one, each of which prefetches its share.
+/// Prefetch of a packed right operand: of the next panel during the blocks of the current one, each of which prefetches its share, or of the
+/// steps ahead if the panel has one block.
 #[derive(Clone, Copy)]
 pub(super) struct PanelPrefetch {
     panels: V,
@@ -87,6 +88,8 @@ pub(super) struct PanelPrefetch {
 impl PanelPrefetch {
     /// Elements of a cache line.
     const LINE: i64 = 32;
+    /// Elements between the current position and the prefetched one in panels that are read once: 16 KiB.
+    const AHEAD: i64 = 8 * 1024;
 
     /// Returns the prefetch of block number `block` of `blocks` of the panel at offset `packed`, which has `steps` steps. `None` if the
     /// panel is used so often that loading it hardly matters.
@@ -101,7 +104,12 @@ impl PanelPrefetch {
     ) -> Option<Self> {
         let per_step = BLOCK * BLOCK / Self::LINE;
         let lines = (per_step + blocks - 1) / blocks;
-        let next = b.select(is_last, b.index(0), b.index(steps * BLOCK * BLOCK));
+        let panel = steps * BLOCK * BLOCK;
+        // A panel that only one block uses is read once, ahead of which is enough. Addresses beyond the last one are not accessed.
+        let next = match blocks {
+            1 => b.index(panel.min(Self::AHEAD)),
+            _ => b.select(is_last, b.index(0), b.index(panel)),
+        };
         let share = b.times(block, steps * lines * Self::LINE);
         (blocks <= per_step).then(|| Self { panels, first: b.add(b.add(packed, next), share), lines })
     }
