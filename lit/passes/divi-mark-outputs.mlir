@@ -2,6 +2,7 @@
 // RUN: divi-opt %s --divi-fuse --divi-mark-outputs=tasks=/c/* | FileCheck %s --check-prefix=SOME
 // RUN: not divi-opt %s --divi-mark-outputs=tasks=head 2>&1 | FileCheck %s --check-prefix=NONE
 // RUN: not divi-opt %s --divi-mark-outputs --divi-mark-outputs 2>&1 | FileCheck %s --check-prefix=AGAIN
+// RUN: divi-opt %s --divi-fuse --divi-mark-outputs=tasks=/c/* --divi-mark-outputs | FileCheck %s --check-prefix=TWICE
 // RUN: sed 's/onnx.name = "y"/divi.computed_from = array<i64: 0>/' %s | not divi-opt 2>&1 | FileCheck %s --check-prefix=SELF
 // RUN: sed 's/onnx.name = "y"/divi.start = 1.0/' %s | not divi-opt 2>&1 | FileCheck %s --check-prefix=OTHER
 
@@ -20,6 +21,7 @@
 
 // SOME: -> (tensor<4x1xf32> {divi.computed_from = array<i64: 1>, onnx.name = "y"}, tensor<4x1xf32> {divi.computed_from = array<i64>, onnx.name = "/c/Gather"})
 // NONE: error: no task with a floating-point result that is not an output has a name like 'head'; --cost-table lists the tasks
+// TWICE: -> (tensor<4x1xf32> {divi.computed_from = array<i64: 1, 3>, onnx.name = "y"}, tensor<4x1xf32> {divi.computed_from = array<i64: 2, 3>, onnx.name = "/c/Gather"}, tensor<4x4xf32> {divi.computed_from = array<i64>, onnx.name = "/a/MatMul"}, tensor<4x4xf32> {divi.computed_from = array<i64: 2>, onnx.name = "/b/Sin"})
 // AGAIN: error: no task with a floating-point result that is not an output has a name like '*'
 // SELF: error: 'func.func' op result 0 has divi.computed_from = array<i64: 0>: it must be a list of other results, as in array<i64: 0, 1>
 // OTHER: error: 'func.func' op result 0 has attribute 'divi.start': divi.computed_from is the only divi attribute of results

@@ -3,11 +3,11 @@
 use crate::{
     declared::{MarkOutputs, MarkOutputsStatistics},
     ir::{Failure, error, type_of_body},
-    tasks::{Tasks, entry, members, reads, task_name},
+    tasks::{Tasks, entry, is_work, members, reads, task_name},
 };
 use divi_cost::pattern::matches;
 use divi_dialect::{NewOperation, Operation, Value, attr};
-use divi_onnx::{Op, operators::CostClass};
+use divi_onnx::operators::CostClass;
 use melior::ir::Attribute;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
@@ -44,8 +44,10 @@ impl MarkOutputs {
 /// Outputs of the model, in the order of the returned values.
 struct Outputs<'m> {
     values: Vec<Value<'m>>,
-    /// Names; `None` for outputs of the model without one.
-    names: Vec<Option<String>>,
+    /// Index of each output of the model; the first one for a value that is returned several times.
+    known: FxHashMap<Value<'m>, usize>,
+    /// Names of the outputs that were added.
+    names: Vec<String>,
     taken: FxHashSet<String>,
     /// Indices of the outputs that an output is computed from without others between; `None` if it is not the result of a task.
     computed_from: Vec<Option<BTreeSet<usize>>>,
@@ -55,14 +57,16 @@ struct Outputs<'m> {
 
 impl<'m> Outputs<'m> {
     fn of(tasks: &Tasks<'m>) -> Self {
-        let name = |i| {
-            let name = tasks.function.signature_attribute(attr::RES_ATTRS, i, NAME);
-            name.and_then(attr::as_string).map(str::to_owned)
-        };
         let values = tasks.returned.clone();
-        let names: Vec<_> = (0..values.len()).map(name).collect();
-        let taken = names.iter().flatten().cloned().collect();
-        Self { computed_from: vec![None; values.len()], nearest: FxHashMap::default(), values, names, taken }
+        let name = |i| tasks.function.signature_attribute(attr::RES_ATTRS, i, NAME).and_then(attr::as_string);
+        Self {
+            known: values.iter().enumerate().rev().map(|(index, &value)| (value, index)).collect(),
+            names: vec![],
+            taken: (0..values.len()).filter_map(name).map(str::to_owned).collect(),
+            computed_from: vec![None; values.len()],
+            nearest: FxHashMap::default(),
+            values,
+        }
     }
 
     /// Adds the results of a task whose names match a pattern.
@@ -73,12 +77,9 @@ impl<'m> Outputs<'m> {
         for (number, result) in task.results().into_iter().enumerate() {
             let name = result_name(task, number);
             let is_float = result.tensor_type().is_some_and(|ty| ty.dtype.is_float());
-            let index = match self.values.iter().position(|&value| value == result) {
-                None if !is_view && is_float && matches(pattern, &name) => {
-                    self.add(result, &name);
-                    Some(self.values.len() - 1)
-                }
-                known => known,
+            let index = match self.known.get(&result) {
+                None if !is_view && is_float && matches(pattern, &name) => Some(self.add(result, &name)),
+                known => known.copied(),
             };
             let nearest = match index {
                 Some(index) => {
@@ -91,14 +92,14 @@ impl<'m> Outputs<'m> {
         }
     }
 
-    /// Adds an output with a name that no other one has.
-    fn add(&mut self, value: Value<'m>, name: &str) {
+    /// Adds an output with a name that no other one has. Returns its index.
+    fn add(&mut self, value: Value<'m>, name: &str) -> usize {
         let numbered = (2..).map(|number| format!("{name}#{number}"));
         let mut candidates = std::iter::once(name.to_owned()).chain(numbered);
-        let name = candidates.find(|name| self.taken.insert(name.clone()));
+        self.names.extend(candidates.find(|name| self.taken.insert(name.clone())));
         self.values.push(value);
-        self.names.push(name);
         self.computed_from.push(None);
+        self.values.len() - 1
     }
 
     /// Makes a function return the outputs.
@@ -113,11 +114,15 @@ impl<'m> Outputs<'m> {
         new.create().insert_before(terminator);
         terminator.erase();
         let before = function.get(attr::RES_ATTRS).unwrap_or_default();
+        let first_added = self.values.len() - self.names.len();
         let attributes: Vec<Attribute<'m>> = (0..self.values.len())
             .map(|index| {
                 let known = before.get(index).and_then(|&entries| attr::as_dictionary(entries)).unwrap_or_default();
-                let mut entries: Vec<_> = known.into_iter().filter(|(key, _)| *key != NAME).collect();
-                entries.extend(self.names[index].as_ref().map(|name| (NAME, attr::string(context, name))));
+                // An earlier run of the pass may have left an older list.
+                let mut entries: Vec<_> =
+                    known.into_iter().filter(|(key, _)| *key != attr::COMPUTED_FROM.name()).collect();
+                let added = index.checked_sub(first_added).map(|added| &self.names[added]);
+                entries.extend(added.map(|name| (NAME, attr::string(context, name))));
                 let list = self.computed_from[index].as_ref();
                 let list = list.map(|list| list.iter().map(|&index| index as i64).collect::<Vec<_>>());
                 entries.extend(list.map(|list| (attr::COMPUTED_FROM.name(), attr::integers(context, &list))));
@@ -133,13 +138,12 @@ impl<'m> Outputs<'m> {
 /// operator. Views and conversions give no names, so that results of several precisions have the same name.
 fn result_name(task: Operation<'_>, number: usize) -> String {
     let members = members(task);
-    let last = |is_named: &dyn Fn(Op) -> bool| {
-        let named = members.iter().rfind(|member| member.op().is_some_and(is_named));
-        named.and_then(|member| member.get(attr::NODE_NAME))
+    let is_converted =
+        |member: Operation<'_>| member.op().is_some_and(|op| matches!(op.class(), CostClass::Conv | CostClass::MatMul));
+    let last = |is_named: &dyn Fn(Operation<'_>) -> bool| {
+        members.iter().rfind(|&&member| is_named(member)).and_then(|member| member.get(attr::NODE_NAME))
     };
-    let name = last(&|op| matches!(op.class(), CostClass::Conv | CostClass::MatMul))
-        .or_else(|| last(&|op| op.class() != CostClass::View && op != Op::Cast))
-        .unwrap_or_else(|| task_name(task));
+    let name = last(&is_converted).or_else(|| last(&|member| is_work(member))).unwrap_or_else(|| task_name(task));
     match task.results().len() {
         0 | 1 => name.to_owned(),
         _ => format!("{name}:{number}"),

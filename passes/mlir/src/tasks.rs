@@ -4,6 +4,7 @@
 use crate::ir::{Failure, ONNX_CONSTANT, describe, error};
 use divi_cost::Class;
 use divi_dialect::{MoveAttribute, Operation, Value, attr, is_memory, op};
+use divi_onnx::Op;
 use divi_planner::units::Micros;
 use rustc_hash::FxHashSet;
 
@@ -211,12 +212,16 @@ impl<'m> Tasks<'m> {
     }
 }
 
+/// Returns true for an operator that names its task: neither a view nor a conversion.
+pub(crate) fn is_work(member: Operation<'_>) -> bool {
+    member.op().is_none_or(|op| op.class() != Class::View && op != Op::Cast)
+}
+
 /// Returns the name of a task in reports: its node, the first node of a cluster that is neither a view nor a conversion, or the
 /// operation's name.
 pub(crate) fn task_name(task: Operation<'_>) -> &str {
-    let is_work =
-        |member: &Operation<'_>| member.op().is_none_or(|op| op.class() != Class::View && op != divi_onnx::Op::Cast);
-    let first_worker = || members(task).into_iter().find(is_work).and_then(|member| member.get(attr::NODE_NAME));
+    let first_worker =
+        || members(task).into_iter().find(|&member| is_work(member)).and_then(|member| member.get(attr::NODE_NAME));
     let first_member = || task.get(attr::MEMBERS)?.first().copied();
     let member = || (task.name() == op::CLUSTER).then(first_worker).flatten().or_else(first_member);
     task.get(attr::NODE_NAME).or_else(member).unwrap_or_else(|| task.name())

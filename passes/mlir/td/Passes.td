@@ -120,10 +120,10 @@ def Fuse : DiviPass<"divi-fuse"> {
 def MarkOutputs : DiviPass<"divi-mark-outputs"> {
   let summary = "Return results of tasks as outputs of the model";
   let description = [{
-    Adds the floating-point results of tasks to the results of the function that runs the model, each with the name of the task's convolution or
-    matrix product, otherwise of the operator that computes it. `divi.computed_from` on a result lists the results that its task reads. Results that are outputs already, and views,
-    are not added. The pass runs after divi-fuse, on a module without a plan. `divi-run --compare --by-task` then shows where two
-    bundles differ.
+    Adds the floating-point results of tasks to the results of the function that runs the model, each with the name of the task's
+    convolution or matrix product, otherwise of the operator that computes it. `divi.computed_from` on a result lists the results
+    that its task reads. Results that are outputs already, and views, are not added. The pass runs after divi-fuse, on a module
+    without a plan. `divi-run --compare --by-task` then shows where two bundles differ.
   }];
   let options = [
     Option<"tasks", "tasks", "std::string", /*default=*/"\"*\"", "Pattern of the names of results, with * for any characters">,
