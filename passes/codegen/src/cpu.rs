@@ -186,7 +186,7 @@ fn images(cx: &Lowering<'_>, nodes: &[Node]) -> FxHashSet<Id> {
 /// Returns true if kernels that load each element of a value several times should read a converted copy of it.
 fn is_read_often(cx: &Lowering<'_>, nodes: &[Node], value: Id) -> bool {
     let is_often = |node: &Node| matches!(node.op.cpu_kernel(), Some(CpuKernel::Conv | CpuKernel::MatMul));
-    cx.has_spare_memory() && nodes.iter().any(|node| node.inputs.contains(&Some(value)) && is_often(node))
+    cx.converts_once() && nodes.iter().any(|node| node.inputs.contains(&Some(value)) && is_often(node))
 }
 
 /// Returns operand and result of a conversion between types whose elements kernels compute in `f32`.

@@ -103,19 +103,21 @@ impl Stage<'_> {
         nodes.iter().flat_map(|node| node.inputs.iter().flatten()).for_each(|&id| *inside.entry(id).or_default() += 1);
         let is_trailing = |node: &&Node| node.op.is_view() || !has_half(node);
         let end = nodes.len() - nodes.iter().rev().take_while(is_trailing).count();
-        for (position, node) in nodes.iter().enumerate() {
-            // Results are rounded before views at the end, so that the kernel that computes them rounds them.
-            if position == end {
-                self.round_results(nodes, end, &inside);
-            }
-            let is_stored = position >= end && self.stores_half(nodes);
-            match is_stored || !self.is_widened(node) {
-                true => self.keep(node),
-                false => self.widen(node),
+        let (computing, trailing) = nodes.split_at(end);
+        for node in computing {
+            match self.is_widened(node) {
+                true => self.widen(node),
+                false => self.keep(node),
             }
         }
-        if end == nodes.len() {
-            self.round_results(nodes, end, &inside);
+        // Results are rounded before views at the end, so that the kernel that computes them rounds them.
+        let stores_half = self.stores_half(nodes);
+        self.round_results(computing, if stores_half { &[] } else { trailing }, &inside);
+        for node in trailing {
+            match !stores_half && self.is_widened(node) {
+                true => self.widen(node),
+                false => self.keep(node),
+            }
         }
     }
 
@@ -159,17 +161,16 @@ impl Stage<'_> {
         self.body.push(Node { inputs, outputs, ..node.clone() });
     }
 
-    /// Rounds the results that leave the nodes of a task before position `end`. `inside` has the number of operands in the task that a value is.
-    fn round_results(&mut self, nodes: &[Node], end: usize, inside: &FxHashMap<Id, usize>) {
-        let task = nodes[0].task;
-        let is_read_by_rest = |id: Id| nodes[end..].iter().any(|node| node.inputs.contains(&Some(id)));
-        for id in nodes.iter().flat_map(|node| node.outputs.iter().flatten().copied()) {
+    /// Rounds the results of nodes that other tasks, the outputs of the stage or the `widened` nodes of the same task read. `inside` has the
+    /// number of operands in the task that a value is.
+    fn round_results(&mut self, nodes: &[Node], widened: &[Node], inside: &FxHashMap<Id, usize>) {
+        for (id, task) in nodes.iter().flat_map(|node| node.outputs.iter().flatten().map(|&id| (id, node.task))) {
             let is_output = self.outputs.contains(&id);
             let is_read_outside = self.reads.get(&id) > inside.get(&id);
             let is_stored = match self.storage {
                 ResultStorage::Half(_) => is_output || is_read_outside,
                 ResultStorage::F32 => {
-                    let is_read_later = is_read_outside || !self.stores_half(nodes) && is_read_by_rest(id);
+                    let is_read_later = is_read_outside || widened.iter().any(|node| node.inputs.contains(&Some(id)));
                     if is_read_later && self.unrounded.contains(&id) {
                         self.round(id, task);
                     }

@@ -89,6 +89,11 @@ impl Kernels {
         self.tiles != Tiles::Absent
     }
 
+    /// Returns true if half-precision values are converted to `f32` once, not at every load: no kernel reads them, and memory has room.
+    pub(crate) fn converts_once(&self) -> bool {
+        !self.has_tiles() && self.has_spare_memory
+    }
+
     /// Returns the target that the kernels need: one with tile registers only if a kernel uses these.
     pub(crate) fn target(&self, target: &Target) -> Target {
         if self.built.iter().any(|kernel| kernel.uses_tiles) { target.with_tiles() } else { target.clone() }

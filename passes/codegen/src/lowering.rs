@@ -229,9 +229,14 @@ impl<'a> Lowering<'a> {
         self.kernels.threads as i64
     }
 
-    /// Returns true if packed weights may be larger than the model's and half-precision values may be stored in `f32`.
+    /// Returns true if packed weights may be larger than the model's.
     pub(crate) fn has_spare_memory(&self) -> bool {
         self.kernels.has_spare_memory
+    }
+
+    /// Returns true if half-precision values are converted once, not at every load.
+    pub(crate) fn converts_once(&self) -> bool {
+        self.kernels.converts_once()
     }
 
     /// Returns true if all uses of a value are nodes at these positions.

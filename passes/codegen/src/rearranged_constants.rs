@@ -3,14 +3,13 @@
 use crate::{
     error::Result,
     graph::{Constant, Node, Value},
-    half_precision,
+    half_precision::{self, is_half},
 };
 use divi_onnx::{DType, Op, Tensor};
 use divi_runtime::prepare::{Expression, Loop, Pack};
 
 /// Returns true if [`rearranged`] supports an operator with constants of these types as operand and result.
 pub(crate) fn is_rearrangement(op: Op, from: DType, to: DType) -> bool {
-    let is_half = |dtype| half_precision::element(dtype).is_some();
     op.is_view()
         || op == Op::Transpose && from == DType::F32
         || op == Op::Cast && (from == DType::F32 && is_half(to) || is_half(from) && to == DType::F32)

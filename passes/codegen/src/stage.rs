@@ -58,7 +58,7 @@ pub(crate) fn lower(
 ) -> std::result::Result<LoweredStage, Error> {
     move_constants_first(&mut graph);
     let reads_half = |node: &Node, values: &[Value]| simt.is_none() && hooks.reads_half(node, values, &host.kernels);
-    let stores_f32 = simt.is_none() && !host.kernels.has_tiles() && host.kernels.has_spare_memory;
+    let stores_f32 = simt.is_none() && host.kernels.converts_once();
     widen(&mut graph, if stores_f32 { ResultStorage::F32 } else { ResultStorage::Half(&reads_half) });
     let mut cx = Lowering::of(&mut graph, &mut host.kernels, simt, &mut host.pool);
     let Graph { nodes, inputs, outputs, .. } = graph;
