@@ -103,3 +103,16 @@ func.func @other_types(%x: tensor<4x4xf64>, %y: tensor<4x4xf16>) -> (tensor<4x4x
   %1 = "onnx.MatMul"(%y, %y) : (tensor<4x4xf16>, tensor<4x4xf16>) -> tensor<4x4xf16>
   return %0, %1 : tensor<4x4xf64>, tensor<4x4xf16>
 }
+
+// Selected rows stay in half precision.
+// CHECK-LABEL: func.func @rows(
+// CHECK:         %[[M:.*]] = "onnx.MatMul"({{.*}}) -> tensor<4x8xbf16>
+// CHECK-NEXT:    %[[G:.*]] = "onnx.Gather"(%[[M]], %{{.*}}) {{.*}} -> tensor<2x8xbf16>
+// CHECK-NEXT:    "onnx.MatMul"(%[[G]], %{{.*}}) {{.*}} -> tensor<2x8xbf16>
+func.func @rows(%x: tensor<4x8xf32>, %rows: tensor<2xi64>) -> tensor<2x8xf32> {
+  %w = "onnx.Constant"() {value = dense<0.5> : tensor<8x8xf32>} : () -> tensor<8x8xf32>
+  %0 = "onnx.MatMul"(%x, %w) : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  %1 = "onnx.Gather"(%0, %rows) {axis = 0 : si64} : (tensor<4x8xf32>, tensor<2xi64>) -> tensor<2x8xf32>
+  %2 = "onnx.MatMul"(%1, %w) : (tensor<2x8xf32>, tensor<8x8xf32>) -> tensor<2x8xf32>
+  return %2 : tensor<2x8xf32>
+}

@@ -299,8 +299,8 @@ impl<'a> Lowering<'a> {
         // An output of the stage would have to be copied out of the arena.
         let is_output = [of, root].iter().any(|&id| !self.is_read_only_by(id, 0..self.node_count));
         let is_in_arena = self.storage[root.0] == Storage::Unassigned && !self.is_constant(root) && !is_output;
-        let bits = first as u64 * self.dtype(of).bits();
-        let is_possible = is_in_arena && bits.is_multiple_of(16 * 8) && self.type_in_memory(of) == self.dtype(of);
+        let bits = first as u64 * self.type_in_memory(of).bits();
+        let is_possible = is_in_arena && bits.is_multiple_of(16 * 8);
         if is_possible {
             self.containers.insert(root);
             self.storage[result.0] = Storage::Subview(of, bits / 8);

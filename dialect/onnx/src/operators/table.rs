@@ -99,7 +99,7 @@ operators! {
     DeformConv { family: Conv, infer: DeformConv, fold: none, fusion: Plain, batch: DeformConv,
         class: Conv, work: DeformConv, lower: Conv, cpu: none, cuda: none, half: none, flags: [ComputeBound] }
     DepthToSpace { family: Layout, infer: DepthToSpace, fold: none, fusion: Plain, batch: FirstAxis,
-        class: Copy, work: Copy, lower: Movement, cpu: none, cuda: none, half: none, flags: [] }
+        class: Copy, work: Copy, lower: Movement, cpu: none, cuda: none, half: Move, flags: [] }
     DequantizeLinear { family: Quantize, infer: DequantizeLinear, fold: none, fusion: Plain, batch: Quantize,
         class: Elementwise, work: DequantizeLinear, lower: Quantize, cpu: none, cuda: none, half: none, flags: [] }
     Det { family: MatMul, infer: Det, fold: none, fusion: Plain, batch: LastTwoAxes,
@@ -131,11 +131,11 @@ operators! {
     GRU { family: Recurrent, infer: GRU, fold: none, fusion: Plain, batch: Recurrent,
         class: Recurrent, work: GRU, lower: Recurrent, cpu: none, cuda: none, half: none, flags: [ComputeBound] }
     Gather { family: Index, infer: Gather, fold: Gather, fusion: Plain, batch: Gather,
-        class: Gather, work: Select, lower: Movement, cpu: none, cuda: none, half: none, flags: [] }
+        class: Gather, work: Select, lower: Movement, cpu: none, cuda: none, half: Move, flags: [] }
     GatherElements { family: Index, infer: GatherElements, fold: GatherElements, fusion: Plain, batch: GatherScatterElements,
-        class: Gather, work: Select, lower: Movement, cpu: none, cuda: none, half: none, flags: [] }
+        class: Gather, work: Select, lower: Movement, cpu: none, cuda: none, half: Move, flags: [] }
     GatherND { family: Index, infer: GatherND, fold: GatherND, fusion: Plain, batch: GatherND,
-        class: Gather, work: Select, lower: Movement, cpu: none, cuda: none, half: none, flags: [] }
+        class: Gather, work: Select, lower: Movement, cpu: none, cuda: none, half: Move, flags: [] }
     Gelu { family: Elementwise, infer: SameAsFirst, fold: none, fusion: Activation, batch: SameAsFirst,
         class: Transcendental, work: Gelu, lower: Elementwise, cpu: Map, cuda: Map, half: Elementwise, flags: [] }
     Gemm { family: MatMul, infer: Gemm, fold: none, fusion: Gemm, batch: Gemm,
@@ -317,7 +317,7 @@ operators! {
     Resize { family: Image, infer: Resize, fold: none, fusion: Plain, batch: Resize,
         class: Copy, work: Resize, lower: Image, cpu: none, cuda: none, half: none, flags: [] }
     ReverseSequence { family: Layout, infer: ReverseSequence, fold: none, fusion: Plain, batch: ReverseSequence,
-        class: Copy, work: Copy, lower: Movement, cpu: none, cuda: none, half: none, flags: [] }
+        class: Copy, work: Copy, lower: Movement, cpu: none, cuda: none, half: Move, flags: [] }
     RoiAlign { family: Image, infer: RoiAlign, fold: none, fusion: Plain, batch: none,
         class: AveragePool, work: RoiAlign, lower: Image, cpu: none, cuda: none, half: none, flags: [] }
     RotaryEmbedding { family: Attention, infer: RotaryEmbedding, fold: none, fusion: Plain, batch: RotaryEmbedding,
@@ -375,7 +375,7 @@ operators! {
     Softsign { family: Elementwise, infer: SameAsFirst, fold: none, fusion: Activation, batch: SameAsFirst,
         class: Elementwise, work: Operations3, lower: Elementwise, cpu: none, cuda: none, half: none, flags: [] }
     SpaceToDepth { family: Layout, infer: SpaceToDepth, fold: none, fusion: Plain, batch: FirstAxis,
-        class: Copy, work: Copy, lower: Movement, cpu: none, cuda: none, half: none, flags: [] }
+        class: Copy, work: Copy, lower: Movement, cpu: none, cuda: none, half: Move, flags: [] }
     Split { family: Layout, infer: Split, fold: Split, fusion: Plain, batch: Split,
         class: Copy, work: Copy, lower: Movement, cpu: none, cuda: none, half: Move, flags: [] }
     SplitToSequence { family: Sequence, infer: none, fold: none, fusion: none, batch: none,
@@ -407,7 +407,7 @@ operators! {
     ThresholdedRelu { family: Elementwise, infer: SameAsFirst, fold: none, fusion: Activation, batch: SameAsFirst,
         class: Elementwise, work: Operations1, lower: Elementwise, cpu: none, cuda: none, half: none, flags: [] }
     Tile { family: Layout, infer: Tile, fold: Tile, fusion: Plain, batch: Tile,
-        class: Copy, work: Copy, lower: Movement, cpu: none, cuda: none, half: none, flags: [] }
+        class: Copy, work: Copy, lower: Movement, cpu: none, cuda: none, half: Move, flags: [] }
     TopK { family: Index, infer: TopK, fold: none, fusion: Plain, batch: AlongAxis,
         class: Reduction, work: TopK, lower: Reduce, cpu: none, cuda: none, half: none, flags: [] }
     Transpose { family: Layout, infer: Transpose, fold: Transpose, fusion: Plain, batch: Transpose,
