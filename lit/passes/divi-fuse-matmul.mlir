@@ -81,3 +81,30 @@ func.func @no_bias(%x: tensor<1x5x8xf32>, %y: tensor<8xf32>) -> (tensor<1x5x8xf3
   %7 = "onnx.Add"(%6, %wide) : (tensor<1x5x8xf32>, tensor<3x1x8xf32>) -> tensor<3x5x8xf32>
   return %1, %3, %5, %7 : tensor<1x5x8xf32>, tensor<1x5x8xf32>, tensor<1x5x8xf32>, tensor<3x5x8xf32>
 }
+
+// -----
+
+// Tests that an activation that is computed in f32, since Pow is, belongs to a product of half precision.
+// CHECK-LABEL: func.func @gelu_in_f32(
+// CHECK:         divi.cluster "matmul_gelu"({{.*}}["onnx.MatMul", "onnx.Cast", "onnx.Mul", "onnx.Cast", "onnx.Pow", "onnx.Mul", "onnx.Add", "onnx.Mul", "onnx.Tanh", "onnx.Add", "onnx.Mul", "onnx.Cast"]
+func.func @gelu_in_f32(%x: tensor<4x8xbf16>) -> tensor<4x6xbf16> {
+  %w = onnx.Constant dense<0.25> : tensor<8x6xbf16>
+  %half = onnx.Constant dense<5.0e-01> : tensor<bf16>
+  %three = onnx.Constant dense<3.0> : tensor<f32>
+  %a = onnx.Constant dense<4.471500e-02> : tensor<f32>
+  %b = onnx.Constant dense<0.797884583> : tensor<f32>
+  %one = onnx.Constant dense<1.0> : tensor<f32>
+  %0 = "onnx.MatMul"(%x, %w) : (tensor<4x8xbf16>, tensor<8x6xbf16>) -> tensor<4x6xbf16>
+  %1 = "onnx.Cast"(%0) {to = f32} : (tensor<4x6xbf16>) -> tensor<4x6xf32>
+  %2 = "onnx.Mul"(%0, %half) : (tensor<4x6xbf16>, tensor<bf16>) -> tensor<4x6xbf16>
+  %3 = "onnx.Cast"(%2) {to = f32} : (tensor<4x6xbf16>) -> tensor<4x6xf32>
+  %4 = "onnx.Pow"(%1, %three) : (tensor<4x6xf32>, tensor<f32>) -> tensor<4x6xf32>
+  %5 = "onnx.Mul"(%4, %a) : (tensor<4x6xf32>, tensor<f32>) -> tensor<4x6xf32>
+  %6 = "onnx.Add"(%1, %5) : (tensor<4x6xf32>, tensor<4x6xf32>) -> tensor<4x6xf32>
+  %7 = "onnx.Mul"(%6, %b) : (tensor<4x6xf32>, tensor<f32>) -> tensor<4x6xf32>
+  %8 = "onnx.Tanh"(%7) : (tensor<4x6xf32>) -> tensor<4x6xf32>
+  %9 = "onnx.Add"(%8, %one) : (tensor<4x6xf32>, tensor<f32>) -> tensor<4x6xf32>
+  %10 = "onnx.Mul"(%3, %9) : (tensor<4x6xf32>, tensor<4x6xf32>) -> tensor<4x6xf32>
+  %11 = "onnx.Cast"(%10) {to = bf16} : (tensor<4x6xf32>) -> tensor<4x6xbf16>
+  return %11 : tensor<4x6xbf16>
+}

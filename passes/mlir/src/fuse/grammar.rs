@@ -5,7 +5,7 @@ use super::{
     graph::{NodeId, ValueId},
     idiom::Pattern,
     kind::step_name,
-    role::{Anchor, Role},
+    role::{Anchor, Role, only_rounds},
 };
 use divi_onnx::{Dim, Op};
 
@@ -30,7 +30,9 @@ impl Fusion<'_> {
     ) -> Option<(String, Stage)> {
         let Unit { nodes, role } = &self.units[unit];
         let (node, out) = (nodes[0], self.graph.output(*nodes.last()?)?);
-        if !self.graph.same_type(value, out) {
+        if !self.graph.same_shape(value, out)
+            || !only_rounds(self.graph, value, out) && !self.graph.same_type(value, out)
+        {
             return None;
         }
         let activated = match cluster.stage {

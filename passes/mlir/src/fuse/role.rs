@@ -105,7 +105,7 @@ fn is_view(graph: &Graph<'_>, id: NodeId) -> bool {
 }
 
 /// Returns true for types that kernels convert to and from `f32` when they load and store elements.
-fn only_rounds(graph: &Graph<'_>, operand: usize, result: usize) -> bool {
+pub(super) fn only_rounds(graph: &Graph<'_>, operand: usize, result: usize) -> bool {
     let is_float = |dtype: DType| matches!(dtype, DType::F32 | DType::F16 | DType::BF16);
     [operand, result].iter().all(|&value| graph.ty(value).is_some_and(|ty| is_float(ty.dtype)))
 }
