@@ -6,6 +6,7 @@
 //! | `convtranspose…` | the same for `ConvTranspose` |
 //! | `matmul`, `gemm`, then any of `_bias`, `_ACT`, `_add`, `_ACT` | a matrix product; `bias` is an `Add` of one constant per column |
 //! | `bn`, then any of `_ACT`, `_add`, `_ACT` | a `BatchNormalization` that cannot be folded: a scale and a shift |
+//! | `attention` | products of queries, keys and values, with scale, mask, Softmax, and the transpositions of operands and result |
 //! | `softmax`, `logsoftmax` after any of `scale_`, `mask_` | with `Mul` or `Div` by a number and `Add` or `Where` before it |
 //! | `layer_norm`, `rms_norm` | a decomposed normalization with scale, shift and casts; or the operator with views |
 //! | `gelu`, `silu`, `hardswish`, `mish`, … | a decomposed activation that is not part of an epilogue |
@@ -32,6 +33,7 @@
 //! that it did not have. Existing clusters, unknown operators, and operators with regions, random results or other
 //! `divi.…` attributes are not changed.
 
+mod attention;
 mod cluster;
 mod evaluate;
 mod grammar;
@@ -90,6 +92,7 @@ impl FuseStatistics {
             + self.num_products
             + self.num_normalizations
             + self.num_softmaxes
+            + self.num_attentions
             + self.num_elementwise
             + self.num_others
     }
@@ -100,6 +103,7 @@ impl FuseStatistics {
             Family::Anchor(_) => &mut self.num_products,
             Family::BatchNorm | Family::Normalization => &mut self.num_normalizations,
             Family::Softmax => &mut self.num_softmaxes,
+            Family::Attention => &mut self.num_attentions,
             Family::Elementwise => &mut self.num_elementwise,
             Family::Plain | Family::Views | Family::Opaque => &mut self.num_others,
         } += 1;

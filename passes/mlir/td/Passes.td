@@ -109,6 +109,7 @@ def Fuse : DiviPass<"divi-fuse"> {
     Statistic<"numProducts", "num-matmul-clusters", "Number of clusters around a matrix product">,
     Statistic<"numNormalizations", "num-norm-clusters", "Number of normalizations">,
     Statistic<"numSoftmaxes", "num-softmax-clusters", "Number of clusters around a Softmax">,
+    Statistic<"numAttentions", "num-attention-clusters", "Number of clusters of attention">,
     Statistic<"numElementwise", "num-elementwise-clusters", "Number of clusters of element-wise operators">,
     Statistic<"numOthers", "num-view-clusters", "Number of clusters of one operator with views">,
     Statistic<"numTasksBefore", "num-tasks-before", "Number of operators before, without constants">,

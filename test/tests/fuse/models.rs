@@ -161,10 +161,8 @@ models! {
     bert_base_128: &[
         // Sum of three embeddings, normalized.
         ("onnx.Gather", 3), ("elementwise", 1), ("onnx.LayerNormalization", 1 + 12 * 2),
-        // Queries, keys and values; each is split into heads, and heads are merged.
-        ("matmul_bias", 12 * 3), ("onnx.Transpose", 12 * 4),
-        // QKᵀ, and the product with V.
-        ("onnx.MatMul", 12 * 2), ("scale_mask_softmax", 12),
+        // Queries, keys and values. Each is split into heads, and heads are merged, as part of attention.
+        ("matmul_bias", 12 * 3), ("attention", 12),
         ("matmul_bias_gelu", 12),
         // Projections behind attention and behind GELU.
         ("matmul_bias_add", 12 * 2),
@@ -175,19 +173,15 @@ models! {
     openllama_3b_1x128: &llama(26);
     vit_b_16: &[
         // Patches, the class token, and position embeddings.
-        ("conv", 1), ("onnx.Transpose", 1 + 12 * 4), ("concat", 1), ("onnx.Add", 1),
+        ("conv", 1), ("onnx.Transpose", 1), ("concat", 1), ("onnx.Add", 1),
         ("onnx.LayerNormalization", 12 * 2 + 1),
         // Queries, keys and values in one product, transposed and split.
-        ("matmul_bias", 12), ("gather", 12 * 3),
-        // Besides that transposition, the one of keys includes a following Reshape. The plain ones: queries, values, keys
-        // again, and merged heads.
-        ("transpose", 12 * 2),
-        // Queries and keys are scaled, the former behind a Reshape.
-        ("mul", 12), ("onnx.Mul", 12),
-        ("onnx.MatMul", 12), ("onnx.Softmax", 12), ("matmul", 12),
+        ("matmul_bias", 12), ("transpose", 12), ("onnx.Gather", 12 * 3 + 1),
+        // Includes the scales of queries and keys, and the transpositions to heads and back.
+        ("attention", 12),
         ("gemm_add", 12), ("matmul_bias_gelu", 12), ("matmul_bias_add", 12),
-        // Result of the class token.
-        ("onnx.Gather", 1), ("onnx.Gemm", 1),
+        // Result of the class token; its Gather is counted above.
+        ("onnx.Gemm", 1),
     ];
 }
 
@@ -205,7 +199,7 @@ const DENSE_LAYERS: usize = 6 + 12 + 24 + 16;
 
 const CONVNEXT_BLOCKS: usize = 3 + 3 + 9 + 3;
 
-const fn gpt2(layers: usize) -> [(&'static str, usize); 15] {
+const fn gpt2(layers: usize) -> [(&'static str, usize); 12] {
     [
         // Tokens (with a Reshape before), positions, and the columns of the mask.
         ("gather", 1),
@@ -218,11 +212,8 @@ const fn gpt2(layers: usize) -> [(&'static str, usize); 15] {
         // Queries, keys and values in one product.
         ("gemm", layers),
         ("onnx.Split", layers),
-        // Each is split into heads, with a Reshape; heads are merged.
-        ("transpose", layers * 3),
-        ("onnx.Transpose", layers),
-        ("onnx.MatMul", layers * 2),
-        ("scale_mask_softmax", layers),
+        // Each is split into heads, and heads are merged, as part of attention.
+        ("attention", layers),
         // Projections behind attention and behind GELU.
         ("gemm_add", layers * 2),
         ("gemm_gelu", layers),
@@ -238,9 +229,9 @@ const fn llama(layers: usize) -> [(&'static str, usize); 15] {
         ("onnx.Gather", 1),
         ("cast", 1),
         ("rms_norm", layers * 2 + 1),
-        // Queries, keys and values with the Reshape to heads; transposed, keys twice, and merged heads.
+        // Queries, keys and values with the Reshape to heads; queries and keys are transposed before the rotary embedding.
         ("matmul", layers * 3),
-        ("onnx.Transpose", layers * 5 + 1),
+        ("onnx.Transpose", layers * 2 + 1),
         // Rotary embedding of queries and keys: halves, the second negated, swapped, and a product for each half; the second
         // product and the sum are one task. Cosine and sine of all layers, and the mask (And, Expand, Where).
         ("onnx.Slice", layers * 2 * 2),
@@ -249,9 +240,10 @@ const fn llama(layers: usize) -> [(&'static str, usize); 15] {
         ("elementwise", layers * 2 + 2 + 1),
         // The first products, and the gate.
         ("onnx.Mul", layers * 2 + layers),
-        // QKᵀ, the product with V, and the up projection; angles and logits.
-        ("onnx.MatMul", layers * 3 + 2),
-        ("scale_mask_softmax", layers),
+        // Includes the transpositions of keys, values and heads.
+        ("attention", layers),
+        // The up projection; angles and logits.
+        ("onnx.MatMul", layers + 2),
         ("matmul_silu", layers),
         // Projections behind attention and behind the gate.
         ("matmul_add", layers * 2),

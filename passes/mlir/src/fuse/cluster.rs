@@ -56,6 +56,7 @@ pub(super) enum Family {
     Elementwise,
     Softmax,
     Normalization,
+    Attention,
 }
 
 /// Cluster under construction.
@@ -96,6 +97,7 @@ pub(super) struct Task<'m> {
 /// Returns the clusters of a graph that have more than one operator, ordered by their last one.
 pub(super) fn clusters<'m>(graph: &'m Graph<'m>, options: &'m Options) -> Vec<Task<'m>> {
     let search = Search {
+        attention: options.level == Level::Full,
         normalizations: options.level == Level::Full,
         chains: options.level == Level::Full,
         max_nodes: options.max_cluster_ops.unwrap_or(usize::MAX),
@@ -197,9 +199,11 @@ impl<'m> Fusion<'m> {
             UnitRole::Single(Role::Softmax) => Family::Softmax,
             UnitRole::Idiom(Pattern::Activation(_) | Pattern::Chain) => Family::Elementwise,
             UnitRole::Idiom(Pattern::Normalization(_)) => Family::Normalization,
+            UnitRole::Idiom(Pattern::Attention) => Family::Attention,
         };
         let step = match role {
             UnitRole::Idiom(Pattern::Activation(name) | Pattern::Normalization(name)) => name.to_owned(),
+            UnitRole::Idiom(Pattern::Attention) => "attention".to_owned(),
             UnitRole::Idiom(Pattern::Chain) => String::new(),
             UnitRole::Single(_) => match family {
                 Family::Elementwise => self.softmax_prologue(unit).unwrap_or_default().to_owned(),

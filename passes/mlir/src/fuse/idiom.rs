@@ -1,10 +1,11 @@
-//! Finds functions of one tensor that exporters decompose into several operators: GELU, SiLU, LayerNormalization, …
+//! Finds functions that exporters decompose into several operators: attention ([`attention`]), and functions of one tensor: GELU, SiLU,
+//! LayerNormalization, …
 //!
-//! An idiom is a *region*: operators that together read one non-constant value, and of which only the last result is
+//! An idiom of one tensor is a *region*: operators that together read one non-constant value, and of which only the last result is
 //! used outside. The search goes back from an operator until all open operands have merged into one.
 
 use super::{
-    evaluate,
+    attention, evaluate,
     graph::{Graph, NodeId, ValueId},
     role::Role,
 };
@@ -23,6 +24,8 @@ pub(super) enum Pattern {
     Normalization(&'static str),
     /// A chain of operators in which a later one reads the input of the first again.
     Chain,
+    /// Products of queries, keys and values with a Softmax between them.
+    Attention,
 }
 
 /// Operators that compute a function together.
@@ -35,6 +38,7 @@ pub(super) struct Idiom {
 /// Kinds and maximum size of idioms to find.
 #[derive(Clone, Copy)]
 pub(super) struct Search {
+    pub(super) attention: bool,
     pub(super) normalizations: bool,
     pub(super) chains: bool,
     /// Maximum number of operators that are not views.
@@ -44,6 +48,9 @@ pub(super) struct Search {
 /// Returns the idioms of a graph. They do not overlap.
 pub(super) fn find(graph: &Graph<'_>, search: Search) -> Vec<Idiom> {
     let mut finder = Finder { graph, search, taken: vec![false; graph.nodes.len()], idioms: vec![] };
+    if search.attention {
+        (0..graph.nodes.len()).for_each(|root| finder.attention(root));
+    }
     // Later operators first: an idiom may contain the beginning of another, as HardSwish does HardSigmoid.
     for root in (0..graph.nodes.len()).rev() {
         finder.search(root, |finder, nodes, input, reduces| finder.named(nodes, input, reduces));
@@ -77,6 +84,21 @@ struct Region {
 type Recognizer = fn(&Finder<'_>, &[NodeId], ValueId, bool) -> Option<Pattern>;
 
 impl Finder<'_> {
+    /// Adds the attention that ends with a product, if there is one.
+    fn attention(&mut self, root: NodeId) {
+        let placement = self.graph.nodes[root].placement;
+        let is_free = |node: NodeId| {
+            let candidate = &self.graph.nodes[node];
+            !self.taken[node] && candidate.role != Role::Opaque && candidate.placement == placement
+        };
+        let works = |&&node: &&NodeId| self.graph.nodes[node].role != Role::View;
+        let found = attention::ending_at(self.graph, root, &is_free);
+        if let Some(nodes) = found.filter(|nodes| nodes.iter().filter(works).count() <= self.search.max_nodes) {
+            nodes.iter().for_each(|&node| self.taken[node] = true);
+            self.idioms.push(Idiom { nodes, pattern: Pattern::Attention });
+        }
+    }
+
     /// Extends a region back from `root` until `recognize` accepts it.
     fn search(&mut self, root: NodeId, recognize: Recognizer) {
         if !self.may_join(root, root) || self.graph.nodes[root].role == Role::View {
