@@ -83,6 +83,8 @@ pub(super) struct PanelPrefetch {
     first: V,
     /// Cache lines per step.
     lines: i64,
+    /// True if the next panel is prefetched, which is read too late to stay in the L1 cache.
+    is_next: bool,
 }
 
 impl PanelPrefetch {
@@ -111,12 +113,16 @@ impl PanelPrefetch {
             _ => b.select(is_last, b.index(0), b.index(panel)),
         };
         let share = b.times(block, steps * lines * Self::LINE);
-        (blocks <= per_step).then(|| Self { panels, first: b.add(b.add(packed, next), share), lines })
+        let first = b.add(b.add(packed, next), share);
+        (blocks <= per_step).then_some(Self { panels, first, lines, is_next: blocks > 1 })
     }
 
     /// Prefetches the share of some steps.
     pub(super) fn emit(&self, b: &Builder, step: V, steps: i64) {
         let first = b.add(self.first, b.times(step, self.lines * Self::LINE));
-        (0..steps * self.lines).for_each(|line| b.prefetch(self.panels, b.plus(first, line * Self::LINE)));
+        for line in 0..steps * self.lines {
+            let at = b.plus(first, line * Self::LINE);
+            if self.is_next { b.prefetch_l2(self.panels, at) } else { b.prefetch(self.panels, at) }
+        }
     }
 }

@@ -189,8 +189,17 @@ impl Builder {
 
     /// Prefetches a cache line for reading.
     pub(crate) fn prefetch(&self, pointer: V, index: V) {
+        self.prefetch_into(pointer, index, "3 : i32");
+    }
+
+    /// Prefetches a cache line into the L2 cache for reading.
+    pub(crate) fn prefetch_l2(&self, pointer: V, index: V) {
+        self.prefetch_into(pointer, index, "2 : i32");
+    }
+
+    fn prefetch_into(&self, pointer: V, index: V, locality: &str) {
         let address = self.address(pointer, self.stored(self.type_in_memory(pointer, DType::F32)), index);
-        let attributes = [("rw", "0 : i32"), ("hint", "3 : i32"), ("cache", "1 : i32")];
+        let attributes = [("rw", "0 : i32"), ("hint", locality), ("cache", "1 : i32")];
         let attributes: Vec<NamedAttribute> =
             attributes.iter().map(|(name, text)| self.named(name, self.attribute(text))).collect();
         self.append("llvm.intr.prefetch", &[address], &[], &attributes, vec![]);
