@@ -3,11 +3,13 @@
 //! Images between these kernels are blocked ([`crate::layout`]). Element-wise operators after a convolution or matrix multiplication of the
 //! same task are fused as its epilogue ([`crate::epilogue`]).
 
+mod attention;
 mod concat;
 mod conv;
 mod elementwise;
 mod epilogue_operand;
 mod matmul;
+mod matrix;
 mod pack;
 mod pool;
 mod softmax;
@@ -92,6 +94,9 @@ pub(crate) struct CpuHooks;
 
 impl Hooks for CpuHooks {
     fn lower_fast(&self, cx: &mut Lowering<'_>, nodes: &[Node], position: usize) -> Result<Option<usize>> {
+        if let Some(count) = attention::lower(cx, nodes, position)? {
+            return Ok(Some(count));
+        }
         if let Some((input, result)) = conversion(cx, &nodes[position])
             && match cx.dtype(result) {
                 DType::F32 => !is_read_often(cx, nodes, result),

@@ -417,7 +417,7 @@ pub(crate) fn batch_norm_affine(
 }
 
 /// Returns the value of a constant with one element.
-fn scalar(cx: &Lowering<'_>, id: Id) -> Option<f64> {
+pub(crate) fn scalar(cx: &Lowering<'_>, id: Id) -> Option<f64> {
     match cx.tensor(id)?.floats()?[..] {
         [value] => Some(value),
         _ => None,

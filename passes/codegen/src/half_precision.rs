@@ -61,8 +61,14 @@ pub(crate) fn is_half(dtype: DType) -> bool {
 /// Returns the half-precision type that a node rounds `f32` elements to, whose result is stored in `f32`; `None` for other nodes.
 pub(crate) fn rounds_to(node: &Node, operand: DType, result: DType) -> Option<DType> {
     let is_f32 = (operand, result) == (DType::F32, DType::F32);
-    match node.attributes.get("to") {
-        Some(&Attr::Int(code)) if node.op == Op::Cast && is_f32 => DType::from_code(code).filter(|&to| is_half(to)),
+    cast_type(node).filter(|&to| is_f32 && is_half(to))
+}
+
+/// Returns the type that a conversion of the model has as its attribute; `None` for conversions that [`widen`] inserted, and other nodes.
+pub(crate) fn cast_type(node: &Node) -> Option<DType> {
+    match node.attributes.get("to").filter(|_| node.op == Op::Cast)? {
+        Attr::Int(code) => DType::from_code(*code),
+        Attr::DType(dtype) => Some(*dtype),
         _ => None,
     }
 }

@@ -30,6 +30,7 @@ mod rearranged_constants;
 mod reorder;
 mod slow_operators;
 mod stage;
+mod strided_view;
 pub mod target;
 #[cfg(test)]
 mod testing;

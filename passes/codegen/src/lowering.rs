@@ -224,6 +224,11 @@ impl<'a> Lowering<'a> {
         self.kernels.registers()
     }
 
+    /// Returns true if kernels may use tile registers of `bf16`.
+    pub(crate) fn has_tiles(&self) -> bool {
+        self.kernels.has_tiles()
+    }
+
     /// Returns the number of threads of the device.
     pub(crate) fn threads(&self) -> i64 {
         self.kernels.threads as i64

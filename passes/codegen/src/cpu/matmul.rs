@@ -17,7 +17,7 @@ use divi_onnx::{DType, Op};
 use kernel::{Access, MatMulKernel};
 use tiled::TiledKernel;
 
-pub(super) use tiled::has_tiled_kernel;
+pub(super) use tiled::{has_tiled_kernel, pack_rows};
 
 /// `[batch] rows x inner` times `[batch] inner x columns`.
 #[derive(Clone, Copy, Debug)]

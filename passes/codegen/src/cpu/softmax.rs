@@ -57,7 +57,7 @@ pub(super) fn lower(cx: &mut Lowering<'_>, nodes: &[Node], position: usize) -> R
                 let difference = b.sub(x, largest);
                 let is_small = b.less(difference, smallest);
                 let bounded = b.select(is_small, smallest, difference);
-                let term = if fused.is_rounded() { b.rough_exp(bounded) } else { b.exp(bounded) };
+                let term = if fused.is_rounded() { b.rough_exp_within(bounded) } else { b.exp(bounded) };
                 b.select(is_small, zero, term)
             };
             let sum = b.for_loop_carried(b.index(0), b.index(vectors), 1, &[zero], |i, state| {

@@ -1,5 +1,6 @@
 //! Tests of fast kernels against naive loops.
 
+mod attention;
 mod half_precision;
 
 use super::CpuHooks;

@@ -63,14 +63,26 @@ impl TileBlock {
         }
     }
 
-    /// Stores the sums row by row: those of the second tile follow [`SIDE`] rows after those of the first.
-    pub(super) fn store(&self, b: &Builder, scratch: V) {
-        for (row, sums) in SUMS[..self.count()].iter().enumerate() {
-            for (column, &register) in sums.iter().enumerate() {
-                let at = b.index((row as i64 * BLOCK + column as i64) * SIDE);
-                b.store_tile(register, scratch, at, BLOCK);
-            }
+    /// Loads the sums from a matrix in memory, whose rows have a distance of `stride` elements.
+    pub(super) fn load(&self, b: &Builder, memory: V, first: V, stride: i64) {
+        for (register, at) in self.places(b, first, stride) {
+            b.load_tile(register, memory, DType::F32, at, stride);
         }
+    }
+
+    /// Stores the sums in a matrix in memory, whose rows have a distance of `stride` elements. The second tile follows [`SIDE`] rows after
+    /// the first.
+    pub(super) fn store(&self, b: &Builder, memory: V, first: V, stride: i64) {
+        for (register, at) in self.places(b, first, stride) {
+            b.store_tile(register, memory, at, stride);
+        }
+    }
+
+    /// Returns the registers of sums, and the offset of each in memory.
+    fn places(&self, b: &Builder, first: V, stride: i64) -> Vec<(u8, V)> {
+        let place = |row: usize, column: usize| b.plus(first, (row as i64 * stride + column as i64) * SIDE);
+        let rows = (0..self.count()).flat_map(|row| [(row, 0), (row, 1)]);
+        rows.map(|(row, column)| (SUMS[row][column], place(row, column))).collect()
     }
 }
 

@@ -302,7 +302,14 @@ impl Builder {
         let ty = self.type_of(x);
         let float = |value| self.float(value, ty);
         let clamped = self.max_number(self.min_number(x, float(85.0)), float(-85.0));
-        let power = self.mul(clamped, float(std::f64::consts::LOG2_E));
+        let result = self.select(self.less(x, float(-85.0)), float(0.0), self.rough_exp_within(clamped));
+        self.select(self.is_nan(x), x, result)
+    }
+
+    /// As [`Self::rough_exp`], for numbers from -85 to 85 and NaN.
+    pub(crate) fn rough_exp_within(&self, x: V) -> V {
+        let ty = self.type_of(x);
+        let power = self.mul(x, self.float(std::f64::consts::LOG2_E, ty));
         let n = self.round_even(power);
         // Taylor's polynomial of 2^t for t from -1/2 to 1/2.
         let fraction = self.polynomial(
@@ -312,7 +319,6 @@ impl Builder {
         let int = self.with_element(ty, self.int(32));
         let exponent = self.shift_left(self.float_to_int(n, int, false), self.integer(23, int));
         let result = self.bitcast(self.add(self.bitcast(fraction, int), exponent), ty);
-        let result = self.select(self.less(x, float(-85.0)), float(0.0), result);
         self.select(self.is_nan(x), x, result)
     }
 

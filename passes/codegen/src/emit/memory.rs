@@ -149,6 +149,13 @@ impl Builder {
         self.result(operation, 0)
     }
 
+    /// As [`Self::alloca`], for elements of `bf16` that are accessed as `f32`.
+    pub(crate) fn half_alloca(&self, count: i64) -> V {
+        let memory = self.alloca((count + 1) / 2, self.f32());
+        self.set_half_precision(memory, DType::BF16);
+        memory
+    }
+
     /// Inserts an operation at the start of the entry block, after those inserted before.
     pub(super) fn at_entry(&self, operation: Operation) {
         match self.last_constant.get() {

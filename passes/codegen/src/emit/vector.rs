@@ -95,9 +95,10 @@ impl Builder {
         self.append("llvm.call_intrinsic", operands, &[], &attributes, vec![]);
     }
 
-    /// Transposes a square matrix of vectors: step by step, swaps the off-diagonal quarters of blocks of 2, 4, 8, … rows.
+    /// Transposes a square matrix of vectors of `f32`: step by step, swaps the off-diagonal quarters of blocks of 2, 4, 8, … rows.
     pub(crate) fn transpose(&self, mut square: Vec<V>) -> Vec<V> {
-        let (side, ty) = (square.len(), self.vector());
+        let side = square.len();
+        let ty = self.vector_of(side, self.f32());
         let mut half = 1;
         while half < side {
             for i in (0..side).filter(|i| i & half == 0) {
@@ -120,13 +121,26 @@ impl Builder {
         square
     }
 
+    /// Rounds a vector to `bf16`. Returns pairs of adjacent elements, with half as many lanes.
+    pub(crate) fn half_pairs(&self, vector: V) -> V {
+        let pairs = self.vector_of(self.lanes() / 2, self.f32());
+        self.op("vector.bitcast", &[self.narrowed(vector, DType::BF16)], pairs, &[])
+    }
+
+    /// Stores pairs of elements of `bf16` in a buffer of these, at the index of the first element.
+    pub(crate) fn store_half_pairs(&self, pairs: V, pointer: V, index: V) {
+        let address = self.address(pointer, self.int(16), index);
+        let alignment = self.named("alignment", self.attribute("2 : i64"));
+        self.append("llvm.store", &[pairs, address], &[], &[alignment], vec![]);
+    }
+
     /// Combines all elements of a vector of `f32`, in any order.
     pub(crate) fn reduce(&self, vector: V, how: Reduction) -> V {
-        let kind = match how {
-            Reduction::Largest => "#vector.kind<maxnumf>",
-            Reduction::Sum => "#vector.kind<add>",
+        let (kind, flags) = match how {
+            Reduction::Largest => ("#vector.kind<maxnumf>", "#arith.fastmath<reassoc,nnan>"),
+            Reduction::Sum => ("#vector.kind<add>", "#arith.fastmath<reassoc>"),
         };
-        let attributes = [("kind", kind), ("fastmath", "#arith.fastmath<reassoc>")];
+        let attributes = [("kind", kind), ("fastmath", flags)];
         self.op("vector.reduction", &[vector], self.f32(), &attributes)
     }
 

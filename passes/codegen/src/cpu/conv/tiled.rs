@@ -190,7 +190,7 @@ impl Kernel for TiledConv<'_> {
             let (image, panel, pair) = order.split(b, number);
             let tiles: Vec<_> = (0..pixels.count().min(2)).map(|i| self.tile(b, &pixels, pair, i)).collect();
             self.multiply(b, signature, &block, image, (panel, pair), &tiles);
-            block.store(b, scratch);
+            block.store(b, scratch, b.index(0), BLOCK);
             for (i, tile) in (0..).zip(&tiles) {
                 b.repeat(pixels.width, |pixel| {
                     let at = b.plus(b.times(pixel, BLOCK), i * SIDE * BLOCK);

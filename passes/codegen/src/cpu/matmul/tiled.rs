@@ -4,6 +4,7 @@
 
 use super::{
     super::{
+        matrix::Matrices,
         pack::Packing,
         tile_block::{BLOCK, PanelPrefetch, SIDE, TileBlock},
     },
@@ -112,40 +113,7 @@ impl TiledKernel {
     /// Packs computed right operands, one for each matrix of the batch if they differ, in the order of [`Self::pack`].
     pub(super) fn pack_computed(&self, cx: &mut Lowering<'_>, right: Id) -> Id {
         let Product { inner, columns, .. } = self.product;
-        let matrices = self.matrices();
-        let (panels, steps) = (self.panels(), self.steps());
-        let packed = cx.temporary(DType::BF16, &[matrices * self.packed()]);
-        let (last_rows, last_columns) = (inner - (steps - 1) * BLOCK, columns - (panels - 1) * BLOCK);
-        cx.call(matrices * panels * steps, 32, &[right], &[packed], |b, kernel| {
-            b.for_each(kernel.begin, kernel.end, 1, |number| {
-                let (panel, step) = b.div_rem(number, steps);
-                let (matrix, panel) = b.div_rem(panel, panels);
-                let first = b.add(b.times(matrix, inner * columns), b.times(step, BLOCK * columns));
-                let from = b.add(first, b.times(panel, BLOCK));
-                let to = b.times(number, BLOCK * BLOCK);
-                b.specialize_last(panel, panels, last_columns != BLOCK, |is_last| {
-                    let mask = (is_last && last_columns < BLOCK).then(|| b.mask(last_columns as usize));
-                    let row = |row: i64| {
-                        let at = b.plus(from, row * columns);
-                        match mask {
-                            Some(mask) => b.load_masked(kernel.buffers[0], at, mask),
-                            None => b.load_vector(kernel.buffers[0], at, b.vector()),
-                        }
-                    };
-                    b.specialize_last(step, steps, last_rows != BLOCK, |is_last| {
-                        let rows = if is_last { last_rows } else { BLOCK };
-                        let row = |index: i64| if index < rows { row(index) } else { b.float(0.0, b.vector()) };
-                        for pair in 0..SIDE {
-                            let halves = b.interleave(row(2 * pair), row(2 * pair + 1));
-                            for (tile, half) in (0..).zip(halves) {
-                                b.store_vector(half, kernel.buffers[1], b.plus(to, (tile * SIDE + pair) * BLOCK));
-                            }
-                        }
-                    });
-                });
-            });
-        });
-        packed
+        pack_rows(cx, &Matrices::row_major(right, self.matrices(), inner, columns), inner, columns)
     }
 
     /// Returns the number of columns, rounded up to whole panels.
@@ -159,11 +127,7 @@ impl TiledKernel {
         let last_columns = self.product.columns - (self.panels() - 1) * BLOCK;
         let (whole, last) = (block(BLOCK).configuration(b), block(last_rows).configuration(b));
         let scratch = b.alloca(BLOCK * BLOCK, b.f32());
-        let remainder = (self.product.inner % BLOCK > 0).then(|| {
-            let remainder = b.alloca(BLOCK * BLOCK / 2, b.f32());
-            b.set_half_precision(remainder, DType::BF16);
-            remainder
-        });
+        let remainder = (self.product.inner % BLOCK > 0).then(|| b.half_alloca(BLOCK * BLOCK));
         b.configure_tiles(if blocks > 1 { whole } else { last });
         b.for_each(signature.begin, signature.end, 1, |number| {
             let (number, rows) = b.div_rem(number, blocks);
@@ -225,7 +189,7 @@ impl TiledKernel {
             let starts = [b.index(0), b.index(SIDE * BLOCK)];
             block.add(b, remainder, starts, BLOCK, signature.buffers[1], b.plus(packed, whole * BLOCK * BLOCK));
         }
-        block.store(b, scratch);
+        block.store(b, scratch, b.index(0), BLOCK);
     }
 
     /// Applies the epilogue to a row of the scratch buffer and stores the result.
@@ -275,6 +239,45 @@ impl TiledKernel {
             }
         }
     }
+}
+
+/// Packs matrices of `inner` rows as right operands: `[matrix][panels][steps][2 tiles][pairs of rows][columns of a tile][2]`, with zeros
+/// beyond the last row and column.
+pub(crate) fn pack_rows(cx: &mut Lowering<'_>, matrices: &Matrices, inner: i64, columns: i64) -> Id {
+    let (panels, steps) = ((columns + BLOCK - 1) / BLOCK, (inner + BLOCK - 1) / BLOCK);
+    let blocks = matrices.count() * panels * steps;
+    let packed = cx.temporary(DType::BF16, &[blocks * BLOCK * BLOCK]);
+    let (last_rows, last_columns) = (inner - (steps - 1) * BLOCK, columns - (panels - 1) * BLOCK);
+    cx.call(blocks, 32, &[matrices.id], &[packed], |b, kernel| {
+        b.for_each(kernel.begin, kernel.end, 1, |number| {
+            let (panel, step) = b.div_rem(number, steps);
+            let (matrix, panel) = b.div_rem(panel, panels);
+            let first = b.add(matrices.offset(b, matrix), b.times(step, BLOCK * matrices.row));
+            let from = b.add(first, b.times(panel, BLOCK));
+            let to = b.times(number, BLOCK * BLOCK);
+            b.specialize_last(panel, panels, last_columns != BLOCK, |is_last| {
+                let mask = (is_last && last_columns < BLOCK).then(|| b.mask(last_columns as usize));
+                let row = |row: i64| {
+                    let at = b.plus(from, row * matrices.row);
+                    match mask {
+                        Some(mask) => b.load_masked(kernel.buffers[0], at, mask),
+                        None => b.load_vector(kernel.buffers[0], at, b.vector()),
+                    }
+                };
+                b.specialize_last(step, steps, last_rows != BLOCK, |is_last| {
+                    let rows = if is_last { last_rows } else { BLOCK };
+                    let row = |index: i64| if index < rows { row(index) } else { b.float(0.0, b.vector()) };
+                    for pair in 0..SIDE {
+                        let halves = b.interleave(row(2 * pair), row(2 * pair + 1));
+                        for (tile, half) in (0..).zip(halves) {
+                            b.store_vector(half, kernel.buffers[1], b.plus(to, (tile * SIDE + pair) * BLOCK));
+                        }
+                    }
+                });
+            });
+        });
+    });
+    packed
 }
 
 /// Returns the block of sums of some rows.
