@@ -100,8 +100,15 @@ impl Stage<'_> {
         let summing = computing.clone().filter(|node| node.op.half_precision() == Some(HalfPrecision::Sum)).count();
         let elementwise = computing.filter(|node| node.op.half_precision() == Some(HalfPrecision::Elementwise)).count();
         let mut operands = nodes.iter().flat_map(|node| node.inputs.iter().flatten());
-        // A single element-wise operator rounds once anyway: conversions would only add loops.
-        if summing == 0 && elementwise < 2 && !operands.any(|id| self.wide.contains_key(id)) {
+        let is_computed = |id: Id| nodes.iter().any(|node| node.outputs.contains(&Some(id)));
+        let converts = |node: &Node| {
+            cast_type(node) == Some(DType::F32)
+                && node.optional(0).is_some_and(|id| self.is_half(id) && is_computed(id))
+        };
+        let steps = elementwise + usize::from(nodes.iter().any(converts));
+        // A single element-wise operator rounds once anyway: conversions would only add loops. If its result is converted to `f32`, it does
+        // not round.
+        if summing == 0 && steps < 2 && !operands.any(|id| self.wide.contains_key(id)) {
             self.body.extend_from_slice(nodes);
             return;
         }
