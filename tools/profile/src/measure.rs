@@ -3,14 +3,16 @@
 
 mod describe;
 mod job;
-mod kind;
+pub(crate) mod kind;
 mod link;
-mod model;
-mod progress;
-mod record;
-mod rounds;
+pub(crate) mod loaded;
+pub(crate) mod model;
+pub(crate) mod progress;
+pub(crate) mod record;
+pub(crate) mod rounds;
 mod scratch;
 mod settings;
+pub(crate) mod tasks;
 
 use crate::files;
 use divi_cost::system::System;
@@ -75,30 +77,6 @@ pub(crate) struct Measure {
 }
 
 impl Measure {
-    /// Measures models without links.
-    pub(crate) fn of_tasks(
-        models: Vec<String>,
-        system: String,
-        output: String,
-        time_limit: Duration,
-        quiet: bool,
-    ) -> Self {
-        Self {
-            models,
-            output,
-            system,
-            batch: None,
-            weights: None,
-            weights_dir: None,
-            cpu: "native".to_owned(),
-            time_limit,
-            links: "keep".to_owned(),
-            choices: None,
-            system_out: None,
-            quiet,
-        }
-    }
-
     pub(crate) fn run(self) -> Result<(), String> {
         let settings = Settings::of(self)?;
         let mut system = System::load(&settings.system).map_err(|error| plain(&error.to_string()))?;
@@ -106,7 +84,7 @@ impl Measure {
         let Kinds { kinds, left_out } = Kinds::of(&system, |kind| drivers.devices(kind.name()))?;
         let mut records = vec![];
         for (index, kind) in kinds.iter().enumerate() {
-            records.push(Record::open(settings.profile(index, kind), &kind.name(), &settings.runtime())?);
+            records.push(Record::open(settings.profile(index, kind), &kind.name(), &settings.compilation.runtime())?);
         }
         let pairs = if settings.keeps_links { vec![] } else { link::pairs(&system, &kinds) };
         let progress = Progress::new(settings.is_quiet, kinds.len() * settings.models.len() + pairs.len());

@@ -8,14 +8,18 @@ pub(super) struct Network {
     /// File name without extension.
     pub(super) name: &'static str,
     pub(super) text: String,
+    /// True if it is measured on several threads, too.
+    pub(super) shows_scaling: bool,
 }
 
-/// Returns all networks.
+/// Returns all networks. Those with short and with long convolutions show what several threads gain.
 pub(super) fn networks() -> Vec<Network> {
     vec![
         residual(),
         mobile(),
         branches(),
+        groups(),
+        squeezes(),
         transformer("encoder", 128, 768, 12),
         transformer("patches", 197, 384, 6),
         head(),
@@ -29,7 +33,12 @@ struct Builder {
     arguments: Vec<Tensor>,
     results: Vec<Tensor>,
     values: usize,
+    /// Bytes of weights, which are at successive offsets of a file that does not exist.
+    weights: i64,
 }
+
+/// Constants of more elements are weights that are generated when the bundle is loaded: code generation copies others into it.
+const INLINE_ELEMENTS: i64 = 64;
 
 /// Value of a function.
 #[derive(Clone, Debug)]
@@ -85,8 +94,16 @@ impl Builder {
 
     fn constant(&mut self, shape: &[i64]) -> Tensor {
         let (name, ty) = (self.name(), ty(shape));
+        let count: i64 = shape.iter().product();
         // Writing to a String cannot fail.
-        let _ = writeln!(self.body, "  {name} = \"onnx.Constant\"() {{value = dense<0.01> : {ty}}} : () -> {ty}");
+        let _ = if count > INLINE_ELEMENTS {
+            let (offset, length) = (self.weights, 4 * count);
+            self.weights += length;
+            let place = format!("\"calibration.weights\", offset = {offset}, length = {length}");
+            writeln!(self.body, "  {name} = onnx.Constant #divi.external<{place}> : {ty}")
+        } else {
+            writeln!(self.body, "  {name} = \"onnx.Constant\"() {{value = dense<0.01> : {ty}}} : () -> {ty}")
+        };
         Tensor { name, shape: shape.to_vec() }
     }
 
@@ -121,7 +138,7 @@ impl Builder {
         self.apply(op, &[x, y], "", &x.shape.clone())
     }
 
-    /// Adds a convolution with a bias; `groups` is 1 or the number of channels.
+    /// Adds a convolution with a bias.
     fn conv(&mut self, x: &Tensor, filters: i64, window: Window, groups: i64) -> Tensor {
         let weights = self.constant(&[filters, x.channels() / groups, window.side, window.side]);
         let bias = self.constant(&[filters]);
@@ -201,7 +218,7 @@ impl Builder {
             names.join(", "),
             plain.join(", ")
         );
-        Network { name, text }
+        Network { name, text, shows_scaling: matches!(name, "residual" | "mobile" | "branches") }
     }
 }
 
@@ -282,6 +299,43 @@ fn branches() -> Network {
     b.finish("branches", wide)
 }
 
+/// Bottlenecks with convolutions in groups of 4 to 32 channels.
+fn groups() -> Network {
+    let mut b = Builder::default();
+    let mut x = b.argument(&[1, 64, 56, 56]);
+    for (filters, width, stride) in
+        [(128, 4, 1), (48, 8, 2), (256, 8, 1), (104, 8, 2), (208, 16, 1), (512, 16, 2), (448, 32, 1)]
+    {
+        let narrow = b.conv_relu(&x, filters, window(1, 1));
+        let grouped = b.conv(&narrow, filters, window(3, stride), filters / width);
+        let grouped = b.unary(Op::Relu, &grouped);
+        let wide = b.conv(&grouped, filters, window(1, 1), 1);
+        let sum = if stride == 1 { b.binary(Op::Add, &wide, &narrow) } else { wide };
+        x = b.unary(Op::Relu, &sum);
+    }
+    b.finish("groups", x)
+}
+
+/// Pairs of convolutions of few channels whose results are joined, and pools between them.
+fn squeezes() -> Network {
+    let mut b = Builder::default();
+    let mut x = b.argument(&[1, 64, 55, 55]);
+    for (squeezed, filters) in [(16, 64), (32, 128), (48, 192), (64, 256)] {
+        for is_last in [false, true] {
+            let narrow = b.conv_relu(&x, squeezed, window(1, 1));
+            let one = b.conv_relu(&narrow, filters, window(1, 1));
+            let three = b.conv_relu(&narrow, filters, window(3, 1));
+            let shape = [1, 2 * filters, x.shape[2], x.shape[3]];
+            x = b.apply(Op::Concat, &[&one, &three], "axis = 1 : si64", &shape);
+            if is_last && squeezed < 64 {
+                x = b.pool(Op::MaxPoolSingleOut, &x, window(3, 2));
+            }
+        }
+    }
+    let mean = b.apply(Op::GlobalAveragePool, &[&x], "", &[1, 512, 1, 1]);
+    b.finish("squeezes", mean)
+}
+
 /// Layers of a transformer: attention, normalization, and a feed-forward network with GELU.
 fn transformer(name: &'static str, rows: i64, width: i64, heads: i64) -> Network {
     let mut b = Builder::default();
@@ -335,4 +389,18 @@ fn head() -> Network {
     let (x, y) = (b.argument(&[1, 197, 1024]), b.argument(&[1, 197, 1024]));
     let sum = b.binary(Op::Mul, &x, &y);
     b.finish("head", sum)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn networks_are_valid_modules() {
+        for network in networks() {
+            let context = divi_passes::new_context();
+            assert!(divi_dialect::parse_module(&context, network.text.as_bytes()).is_some(), "{}", network.name);
+        }
+        assert_eq!(networks().iter().filter(|network| network.shows_scaling).count(), 3);
+    }
 }

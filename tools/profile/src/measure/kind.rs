@@ -8,28 +8,28 @@ use divi_runtime::hal::DeviceInfo;
 
 /// A group of equal devices.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Kind {
-    pub(super) processor: Processor,
+pub(crate) struct Kind {
+    pub(crate) processor: Processor,
     /// Product name.
-    pub(super) product: String,
+    pub(crate) product: String,
     /// Indices in the system.
-    pub(super) devices: Vec<usize>,
+    pub(crate) devices: Vec<usize>,
     /// Bytes available to a model. Devices in host memory share their total, since one runs at a time.
-    pub(super) memory: u64,
+    pub(crate) memory: u64,
     /// True if it uses host memory, and other devices of the system have their own memory.
-    pub(super) is_beside_accelerators: bool,
+    pub(crate) is_beside_accelerators: bool,
 }
 
 /// Properties that devices must share to be measured together.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Processor {
-    pub(super) kind: device::Kind,
-    pub(super) variant: Variant,
+pub(crate) struct Processor {
+    pub(crate) kind: device::Kind,
+    pub(crate) variant: Variant,
 }
 
 /// Property that distinguishes devices of one kind.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Variant {
+pub(crate) enum Variant {
     /// Number of threads, for kinds that compute with threads of the host.
     Threads(u32),
     /// Architecture, for other kinds.
@@ -38,14 +38,14 @@ pub(super) enum Variant {
 
 /// The groups of a system in their order, and the devices that cannot be measured here, with reasons.
 #[derive(Debug, PartialEq)]
-pub(super) struct Kinds {
-    pub(super) kinds: Vec<Kind>,
-    pub(super) left_out: Vec<String>,
+pub(crate) struct Kinds {
+    pub(crate) kinds: Vec<Kind>,
+    pub(crate) left_out: Vec<String>,
 }
 
 impl Kinds {
     /// Groups the devices of a system; `found` returns this machine's devices of a kind, or the reason why there are none.
-    pub(super) fn of(
+    pub(crate) fn of(
         system: &System,
         found: impl Fn(device::Kind) -> Result<Vec<DeviceInfo>, String>,
     ) -> Result<Self, String> {
@@ -125,12 +125,12 @@ fn first_device(
 
 impl Kind {
     /// Returns the device name in profiles.
-    pub(super) fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         self.processor.kind.profile_name(&self.text(), Some(&self.product))
     }
 
     /// Returns the variant: `4 threads`, or `sm_90`.
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         match &self.processor.variant {
             Variant::Threads(1) => "1 thread".to_owned(),
             Variant::Threads(threads) => format!("{threads} threads"),
@@ -141,13 +141,13 @@ impl Kind {
 
 impl Processor {
     /// Returns true if tensors and weights are in host memory.
-    pub(super) fn is_on_host(&self) -> bool {
+    pub(crate) fn is_on_host(&self) -> bool {
         self.kind.memory() == MemorySpace::Host
     }
 
     /// Returns the ratio of a whole run to the sum of its tasks. Threads of the host wait for each other, longer on average than at
     /// best; accelerators measure tasks so that they add up.
-    pub(super) fn scale(&self, tasks: f64, run: f64) -> f64 {
+    pub(crate) fn scale(&self, tasks: f64, run: f64) -> f64 {
         match self.variant {
             Variant::Threads(_) if tasks > 0.0 => (run / tasks).max(1.0),
             _ => 1.0,
@@ -155,7 +155,7 @@ impl Processor {
     }
 
     /// Returns a system description of one such device.
-    pub(super) fn described(&self, memory: u64) -> String {
+    pub(crate) fn described(&self, memory: u64) -> String {
         let kind = self.kind;
         let rest = match &self.variant {
             Variant::Threads(threads) => format!("threads = {threads}"),
@@ -165,7 +165,7 @@ impl Processor {
     }
 
     /// Returns the declaration of one such device in a plan.
-    pub(super) fn declared(&self, name: &str) -> String {
+    pub(crate) fn declared(&self, name: &str) -> String {
         let rest = match &self.variant {
             Variant::Threads(threads) => format!("threads = {threads} : i64"),
             Variant::Arch(arch) => format!("arch = \"{arch}\""),

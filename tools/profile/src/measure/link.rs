@@ -86,7 +86,7 @@ pub(super) fn measure(pair: &Pair, settings: &Settings, progress: &Progress) -> 
         progress.show(share(0.0), &text);
         let scratch = Scratch::new()?;
         let folder = scratch.join("bundle");
-        model::compile_plan("copy", &plan(pair, bytes), &folder, settings)?;
+        model::compile_plan("copy", &plan(pair, bytes), &folder, &settings.compilation)?;
         let runtime = Runtime::load(folder, Options::default()).map_err(|error| error.to_string())?;
         drop(scratch);
         let read = |spans: &[Span]| vec![way(runtime.bundle(), spans)];
@@ -175,7 +175,13 @@ mod tests {
         for processors in [[cpu.clone(), cpu.clone()], [cpu.clone(), gpu.clone()], [gpu, cpu]] {
             let scratch = Scratch::new().unwrap();
             let folder = scratch.join("bundle");
-            model::compile_plan("copy", &plan(&Pair { processors, links: vec![] }, 1024), &folder, &settings).unwrap();
+            model::compile_plan(
+                "copy",
+                &plan(&Pair { processors, links: vec![] }, 1024),
+                &folder,
+                &settings.compilation,
+            )
+            .unwrap();
             let steps = Bundle::read(&folder).unwrap().steps;
             assert!(matches!(steps[steps.len() - 2].action, Action::Transfer { .. }));
         }

@@ -1,6 +1,7 @@
 //! Compiles a model to a bundle for one device with the driver's passes.
 
-use super::{plain, settings::Settings};
+use super::plain;
+use divi_codegen::Target;
 use divi_dialect::Operation;
 use divi_passes::{
     Failure,
@@ -22,6 +23,22 @@ use std::{
     rc::Rc,
 };
 
+/// Options of compilations.
+pub(crate) struct Compilation {
+    /// Seed of random weights in place of missing ones.
+    pub(crate) seed: Option<u64>,
+    /// Folder of the weights, if not the model's.
+    pub(crate) weights_dir: Option<PathBuf>,
+    pub(crate) target: Target,
+}
+
+impl Compilation {
+    /// Returns the runtime field of profiles, which includes the target processor.
+    pub(crate) fn runtime(&self) -> String {
+        format!("divi {}, {}", env!("CARGO_PKG_VERSION"), self.target.cpu)
+    }
+}
+
 /// Result of a compilation.
 pub(super) enum Compiled {
     /// Nothing: the profile of the system already has all tasks; their number.
@@ -36,11 +53,11 @@ pub(super) fn compile(
     batch: Option<u32>,
     system: &Path,
     folder: &Path,
-    settings: &Settings,
+    compilation: &Compilation,
 ) -> Result<Compiled, String> {
     let fail = |message: String| format!("{}: {message}", model.display());
     let context = divi_passes::new_context();
-    let module = read(&context, model, batch, settings)?;
+    let module = read(&context, model, batch, compilation)?;
     let root = Operation::from(&module);
     let system = system.to_str().ok_or("the name of the temporary folder is not UTF-8")?;
     let plan = partition::Options { algorithm: "single".to_owned(), ..Default::default() };
@@ -55,20 +72,25 @@ pub(super) fn compile(
         if counts.num_measured == counts.num_tasks {
             return Ok(Compiled::Known(counts.num_tasks));
         }
-        exclude_unsupported(root, Output::Bundle, Path::new(""), settings.seed)?;
+        exclude_unsupported(root, Output::Bundle, Path::new(""), compilation.seed)?;
         partition(root, &plan, None)?;
         verify_plan(root)?;
         outline(root, 1, None)?;
         verify_plan(root)?;
         let name = model.file_stem().unwrap_or_default().to_string_lossy();
-        emit_bundle(root, folder, &bundle_options(&name, settings))?;
+        emit_bundle(root, folder, &bundle_options(&name, compilation))?;
         Ok(Compiled::Bundle { batch: present })
     })
     .map_err(fail)
 }
 
 /// Reads a model: MLIR if its name says so, otherwise ONNX.
-fn read<'c>(context: &'c Context, model: &Path, batch: Option<u32>, settings: &Settings) -> Result<Module<'c>, String> {
+fn read<'c>(
+    context: &'c Context,
+    model: &Path,
+    batch: Option<u32>,
+    compilation: &Compilation,
+) -> Result<Module<'c>, String> {
     if model.extension().is_some_and(|extension| extension == "mlir") {
         let text = std::fs::read(model).map_err(|error| format!("{}: {error}", model.display()))?;
         let parse = || divi_dialect::parse_module(context, &text).ok_or(Failure);
@@ -77,7 +99,7 @@ fn read<'c>(context: &'c Context, model: &Path, batch: Option<u32>, settings: &S
     let source = Source::open(model).map_err(|error| error.to_string())?;
     let options = import::Options {
         batch: Some(batch.unwrap_or(1).into()),
-        weights_dir: settings.weights_dir.clone(),
+        weights_dir: compilation.weights_dir.clone(),
         ..Default::default()
     };
     let (module, _) = import(context, &source, &options).map_err(|error| plain(&error.to_string()))?;
@@ -85,20 +107,20 @@ fn read<'c>(context: &'c Context, model: &Path, batch: Option<u32>, settings: &S
 }
 
 /// Compiles a plan, given as text, into a folder.
-pub(super) fn compile_plan(name: &str, text: &str, folder: &Path, settings: &Settings) -> Result<(), String> {
+pub(super) fn compile_plan(name: &str, text: &str, folder: &Path, compilation: &Compilation) -> Result<(), String> {
     let context = divi_passes::new_context();
     with_messages(&context, || {
         let module = Module::parse(&context, text).ok_or(Failure)?;
-        emit_bundle((&module).into(), folder, &bundle_options(name, settings))
+        emit_bundle((&module).into(), folder, &bundle_options(name, compilation))
     })
 }
 
-fn bundle_options(name: &str, settings: &Settings) -> bundle::Options {
+fn bundle_options(name: &str, compilation: &Compilation) -> bundle::Options {
     bundle::Options {
         model: name.to_owned(),
-        target: settings.target.clone(),
+        target: compilation.target.clone(),
         ir_folder: PathBuf::new(),
-        random_seed: settings.seed,
+        random_seed: compilation.seed,
     }
 }
 

@@ -12,7 +12,7 @@ const PERIOD: Duration = Duration::from_millis(100);
 const WIDTH: usize = 24;
 
 /// Progress on stderr: a bar if it is a terminal, and lines unless quiet. The bar is erased on drop.
-pub(super) struct Progress {
+pub(crate) struct Progress {
     is_quiet: bool,
     has_bar: bool,
     jobs: usize,
@@ -21,18 +21,18 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    pub(super) fn new(is_quiet: bool, jobs: usize) -> Self {
+    pub(crate) fn new(is_quiet: bool, jobs: usize) -> Self {
         let has_bar = !is_quiet && io::stderr().is_terminal();
         Self { is_quiet, has_bar, jobs, done: Cell::new(0), drawn: Cell::new(None) }
     }
 
     /// Marks the current job as done.
-    pub(super) fn next(&self) {
+    pub(crate) fn next(&self) {
         self.done.set(self.done.get() + 1);
     }
 
     /// Shows the progress of the current job.
-    pub(super) fn show(&self, share: f64, text: &str) {
+    pub(crate) fn show(&self, share: f64, text: &str) {
         if !self.has_bar || self.drawn.get().is_some_and(|drawn| drawn.elapsed() < PERIOD) {
             return;
         }
@@ -41,7 +41,7 @@ impl Progress {
     }
 
     /// Prints a permanent line.
-    pub(super) fn say(&self, text: &str) {
+    pub(crate) fn say(&self, text: &str) {
         self.clear();
         if !self.is_quiet {
             write(&format!("divi-profile: {text}\n"));

@@ -81,12 +81,12 @@ impl Record {
 }
 
 /// Returns true if two entries are of the same task.
-fn is_same(a: &Entry, b: &Entry) -> bool {
+pub(crate) fn is_same(a: &Entry, b: &Entry) -> bool {
     (&a.ops, &a.inputs, &a.weights, &a.outputs, a.dtype) == (&b.ops, &b.inputs, &b.weights, &b.outputs, b.dtype)
 }
 
 /// Merges equal tasks of a model into one entry with the mean of their times, so that the sum over the model is preserved.
-pub(super) fn merge(entries: impl IntoIterator<Item = Entry>) -> Vec<Entry> {
+pub(crate) fn merge(entries: impl IntoIterator<Item = Entry>) -> Vec<Entry> {
     let mut merged: Vec<Entry> = vec![];
     for entry in entries {
         let Some(known) = merged.iter_mut().find(|known| is_same(known, &entry)) else {

@@ -16,6 +16,9 @@ const ROUND: Duration = Duration::from_millis(200);
 /// Number of runs of a round.
 const RUNS: std::ops::RangeInclusive<f64> = 5.0..=1000.0;
 
+/// Minimum number of runs of each part of a burst.
+const LEAST_RUNS: usize = 4;
+
 /// Minimum number of rounds, unless the time limit is reached.
 const LEAST_ROUNDS: usize = 6;
 
@@ -47,7 +50,7 @@ pub(super) struct Stable {
 }
 
 /// A bundle that is run repeatedly.
-pub(super) struct Rounds<'a> {
+pub(crate) struct Rounds<'a> {
     runtime: &'a Runtime,
     inputs: Vec<(&'a str, Arc<TensorData>)>,
     /// Number of runs of a round.
@@ -55,7 +58,7 @@ pub(super) struct Rounds<'a> {
 }
 
 impl<'a> Rounds<'a> {
-    pub(super) fn new(runtime: &'a Runtime) -> Result<Self, String> {
+    pub(crate) fn new(runtime: &'a Runtime) -> Result<Self, String> {
         // The values of inputs do not affect times.
         let make = |(name, tensor)| Ok((name, Arc::new(runtime.adopt(random_input(name, tensor, 0)?)?)));
         let inputs: Result<Vec<(&str, Arc<TensorData>)>, divi_runtime::Error> = runtime.inputs().map(make).collect();
@@ -113,6 +116,32 @@ impl<'a> Rounds<'a> {
                 return Ok(stable);
             }
         }
+    }
+
+    /// Runs for about twice the duration, and at least a few times: with the times of tasks, which `read` extracts from the
+    /// spans, then without. Returns the times of tasks and the lower quartile of the times of whole runs, in microseconds.
+    pub(crate) fn burst(
+        &self,
+        duration: Duration,
+        read: impl Fn(&[Span]) -> Vec<f64>,
+    ) -> Result<(Vec<f64>, f64), String> {
+        let timed = || {
+            let (mut runs, start) = (vec![], Instant::now());
+            while runs.len() < LEAST_RUNS || start.elapsed() < duration {
+                let start = Instant::now();
+                self.run()?;
+                runs.push(start.elapsed().as_secs_f64() * 1e6);
+            }
+            Ok::<_, String>(runs)
+        };
+        // Other bundles ran in between: threads sleep, and caches are cold.
+        self.run()?;
+        self.runtime.record(Recording::Tasks);
+        let recorded = timed();
+        self.runtime.record(Recording::Off);
+        let (spans, _) = self.runtime.take_spans();
+        recorded?;
+        Ok((read(&spans), lower_quartile(timed()?)))
     }
 
     /// Returns the mean time of a whole run in the median round, in microseconds, without clock reads between tasks. It includes

@@ -1,7 +1,7 @@
 //! Validated arguments.
 
 use super::Measure;
-use super::kind::Kind;
+use super::{kind::Kind, model::Compilation};
 use crate::files;
 use divi_codegen::Target;
 use std::{
@@ -18,11 +18,7 @@ pub(super) struct Settings {
     pub(super) system: String,
     /// Sorted. Empty if models keep their own batch size, which is 1 if dynamic.
     pub(super) batches: Vec<u32>,
-    /// Seed of random weights in place of missing ones.
-    pub(super) seed: Option<u64>,
-    /// Folder of the weights, if not the model's.
-    pub(super) weights_dir: Option<PathBuf>,
-    pub(super) target: Target,
+    pub(super) compilation: Compilation,
     output: PathBuf,
     pub(super) system_output: Option<String>,
     /// Keeps the links of the system.
@@ -60,9 +56,11 @@ impl Settings {
             models: models.into_iter().map(PathBuf::from).collect(),
             system,
             batches: arguments.batch.unwrap_or_default(),
-            seed: arguments.weights,
-            weights_dir: arguments.weights_dir,
-            target: Target::named(&arguments.cpu).map_err(|error| error.to_string())?,
+            compilation: Compilation {
+                seed: arguments.weights,
+                weights_dir: arguments.weights_dir,
+                target: Target::named(&arguments.cpu).map_err(|error| error.to_string())?,
+            },
             output: output.into(),
             system_output: system_out,
             keeps_links: arguments.links == "keep",
@@ -84,11 +82,6 @@ impl Settings {
             name.push(extension);
         }
         self.output.with_file_name(name)
-    }
-
-    /// Returns the runtime field of the profile, which includes the target processor.
-    pub(super) fn runtime(&self) -> String {
-        format!("divi {}, {}", env!("CARGO_PKG_VERSION"), self.target.cpu)
     }
 
     /// Returns the factors by which plans may multiply a model's smallest batch size and find measured times.
@@ -151,7 +144,7 @@ mod tests {
         let kind = Kind { processor, product, devices: vec![1], memory: 1, is_beside_accelerators: false };
         assert_eq!(settings.profile(0, &kind), Path::new("p.json"));
         assert_eq!(settings.profile(1, &kind), Path::new("p.4-threads.json"));
-        assert!(settings.runtime().ends_with(", x86-64-v3"));
+        assert!(settings.compilation.runtime().ends_with(", x86-64-v3"));
     }
 
     #[test]
