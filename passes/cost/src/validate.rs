@@ -103,7 +103,7 @@ pub struct ProfiledNetwork {
 }
 
 impl ProfiledNetwork {
-    /// Reads the networks that two folders have profiles of, in the order of their names.
+    /// Reads the networks that two folders have profiles of, in the order of their names: at least one.
     pub fn read_all(single: &Path, several: &Path) -> Result<Vec<Self>, String> {
         let read = |path: &Path| {
             let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -113,6 +113,14 @@ impl ProfiledNetwork {
         let listed = fs::read_dir(single).map_err(fail)?;
         let mut files: Vec<PathBuf> =
             listed.map(|entry| Ok(entry.map_err(fail)?.path())).collect::<Result<_, String>>()?;
+        if files.is_empty() {
+            return Err(format!(
+                "{0}: contains no profiles; measure networks on one thread with 'divi-profile measure MODEL.onnx -o \
+                 {0}/MODEL.json', and on several threads with files of the same names in {1}",
+                single.display(),
+                several.display()
+            ));
+        }
         files.sort();
         let network = |path: &PathBuf| {
             let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();

@@ -12,6 +12,18 @@ fn networks() -> Vec<ProfiledNetwork> {
     ProfiledNetwork::read_all(&folder.join("cpu-1"), &folder.join("cpu-2")).expect("the profiles are right")
 }
 
+#[test]
+fn folders_without_profiles_are_errors() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("no-profiles");
+    fs::create_dir_all(&folder).expect("the folder is ours");
+    let error = ProfiledNetwork::read_all(&folder, &folder).unwrap_err();
+    let expected =
+        format!("{}: contains no profiles; measure networks on one thread with 'divi-profile", folder.display());
+    assert!(error.starts_with(&expected), "{error}");
+    let error = ProfiledNetwork::read_all(&folder.join("none"), &folder).unwrap_err();
+    assert!(error.ends_with("none: No such file or directory (os error 2)"), "{error}");
+}
+
 fn report(kind: Kind) -> Report {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test/profiles/h200_xeon16_operators.json");
     let text = fs::read_to_string(path).expect("the table is in the repository");
