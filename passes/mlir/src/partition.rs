@@ -24,7 +24,7 @@ use divi_planner::{
     plan::{LaunchRule, Limit, Schedule, Stages, Turns},
     problem::Contention,
 };
-use divi_stages::{TurnStages, retime};
+use divi_stages::{TurnStages, in_stage_order, retime};
 
 pub(crate) use constraints::exclude;
 pub(crate) use moves::{Moved, write as write_moves};
@@ -121,12 +121,12 @@ pub fn partition(module: Operation<'_>, options: &Options, session: Option<&mut 
             earliest.transpose().map_err(|error| fail(&error))?.unwrap_or(plan)
         }
     };
-    let plan = staged(&module_problem, plan).map_err(|error| fail(&error))?;
+    let (plan, stages) = staged(&module_problem, plan).map_err(|error| fail(&error))?;
     plan.warnings().iter().for_each(|message| warning(module, message));
     warn_of_no_bus(module, &module_problem);
     warn_of_idle_devices(module, &module_problem, &plan);
     warn_of_fallbacks(&module_problem);
-    write_plan(module, &module_problem, &plan)?;
+    write_plan(module, &module_problem, &plan, stages.as_ref())?;
     if let Some(session) = session {
         session.planned(module_problem, plan, options.planner.clone());
     }
@@ -134,11 +134,11 @@ pub fn partition(module: Operation<'_>, options: &Options, session: Option<&mut 
 }
 
 /// Returns a pipeline of batches with its stages in order; if each stage takes one input on one device, as a pipeline of
-/// single inputs. The bound is valid for both. Other plans are returned as they are.
-fn staged(module_problem: &ModuleProblem<'_>, plan: Plan) -> Result<Plan, divi_planner::Error> {
+/// single inputs. The bound is valid for both. Other plans are returned as they are. Only pipelines of batches have stages.
+fn staged(module_problem: &ModuleProblem<'_>, plan: Plan) -> Result<(Plan, Option<TurnStages>), divi_planner::Error> {
     let (problem, ports) = (&module_problem.problem, module_problem.ports());
-    let mut plan = divi_stages::in_stage_order(problem, plan, Some(&ports))?;
-    let Some(stages) = TurnStages::of(problem, &plan, Some(&ports))? else { return Ok(plan) };
+    let (mut plan, stages) = in_stage_order(problem, plan, Some(&ports))?;
+    let Some(stages) = stages else { return Ok((plan, None)) };
     stages.request_inputs()?;
     if stages.is_plain()
         && let Schedule::BatchedPipeline { block, k, bottleneck, turns: Turns::Devices { devices, .. }, order } =
@@ -148,8 +148,9 @@ fn staged(module_problem: &ModuleProblem<'_>, plan: Plan) -> Result<Plan, divi_p
         let stages = Some(Stages { block_device, order: order.clone() });
         plan.schedule = Schedule::Pipeline { block: block.clone(), k: *k, bottleneck: *bottleneck, stages };
         (plan.max_batch, plan.max_replicas) = (None, None);
+        return Ok((plan, None));
     }
-    Ok(plan)
+    Ok((plan, Some(stages)))
 }
 
 /// Returns the best plan on one device, in place of one that uses several; `None` if no device can run everything. The

@@ -77,16 +77,25 @@ pub(crate) struct Launches {
     pub(crate) listed: BTreeMap<(usize, usize, usize), (Micros, Micros)>,
 }
 
+/// Returns the error of a pipeline whose blocks have no devices.
+pub(crate) fn no_devices() -> Error {
+    let message =
+        "a pipeline on equal devices (mtpp) does not assign its blocks to devices; it has no stages to launch";
+    Error::Unsupported(message.to_owned())
+}
+
 impl Launches {
-    /// Collects the launches of a plan. Its starts may be out of date; of all other constraints, only those are checked
-    /// without which the launches cannot run at all.
+    /// Collects the launches of a request of a pipeline of batches.
+    pub(crate) fn of_request(problem: &Problem, stages: &TurnStages, ports: Option<&[usize]>) -> Result<Self, Error> {
+        let Request { problem, batches } = Request::of(problem, stages)?;
+        let instance = Instance::under(&problem, Objective::Batch, LaunchRule::Many)?;
+        let all = check(&problem, &instance, batches, problem.inputs)?;
+        Ok(Self::link(&problem, instance, all, ports))
+    }
+
+    /// Collects the launches of a plan that is not a pipeline of batches. Its starts may be out of date; of all other
+    /// constraints, only those are checked without which the launches cannot run at all.
     pub(crate) fn of(problem: &Problem, plan: &Plan, ports: Option<&[usize]>) -> Result<Self, Error> {
-        if let Some(stages) = TurnStages::of(problem, plan, ports)? {
-            let Request { problem, batches } = Request::of(problem, &stages)?;
-            let instance = Instance::under(&problem, Objective::Batch, LaunchRule::Many)?;
-            let all = check(&problem, &instance, batches, problem.inputs)?;
-            return Ok(Self::link(&problem, instance, all, ports));
-        }
         let (batches, queued) = match &plan.schedule {
             Schedule::Latency { device, start, .. } => {
                 let launch = |(node, (device, start)): (usize, (&usize, &Micros))| one(node, *device, *start);
@@ -94,19 +103,13 @@ impl Launches {
             }
             Schedule::Batch { batches, .. } => (batches.clone(), plan.inputs.unwrap_or(problem.inputs)),
             Schedule::Pipeline { block, stages, .. } => {
-                let Some(on) = stages.as_ref().and_then(|stages| stages.block_device.as_ref()) else {
-                    let message = "a pipeline on equal devices (mtpp) does not assign its blocks to devices; it has no stages \
-                                   to launch";
-                    return Err(Error::Unsupported(message.to_owned()));
-                };
+                let on = stages.as_ref().and_then(|stages| stages.block_device.as_ref()).ok_or_else(no_devices)?;
                 let launch =
                     |(node, of): (usize, &usize)| one(node, on.get(*of).copied().unwrap_or(usize::MAX), Micros::ZERO);
                 (block.iter().enumerate().map(launch).collect(), 1)
             }
             Schedule::BatchedPipeline { .. } => {
-                let message = "a pipeline on equal devices (mtpp) does not assign its blocks to devices; it has no stages to \
-                               launch";
-                return Err(Error::Unsupported(message.to_owned()));
+                return Err(Error::Bug("the launches of a pipeline of batches are those of a request".to_owned()));
             }
             Schedule::Edge { .. } => {
                 return Err(Error::Unsupported("plans of edge networks have no stages".to_owned()));

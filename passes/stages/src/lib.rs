@@ -206,7 +206,7 @@ pub fn retime(problem: &Problem, plan: &Plan) -> Result<Plan, Error> {
         return Ok(plan.clone());
     }
     if matches!(plan.schedule, Schedule::BatchedPipeline { .. }) {
-        return in_stage_order(problem, plan.clone(), None);
+        return in_stage_order(problem, plan.clone(), None).map(|(plan, _)| plan);
     }
     let launches = Launches::of(problem, plan, None)?;
     if plan.objective != Objective::Pipeline {
@@ -271,10 +271,9 @@ fn pipeline_stages(
 /// stages are not merged.
 fn batched_stages(problem: &Problem, plan: &Plan, options: &StageOptions) -> Result<Staged, Error> {
     let ports = options.ports.as_deref();
-    let plan = in_stage_order(problem, plan.clone(), ports)?;
-    let missing = || Error::Bug("a pipeline of batches has stages".to_owned());
-    let stages = TurnStages::of(problem, &plan, ports)?.ok_or_else(missing)?;
-    let launches = Launches::of(problem, &plan, ports)?;
+    let (plan, stages) = in_stage_order(problem, plan.clone(), ports)?;
+    let stages = stages.ok_or_else(launches::no_devices)?;
+    let launches = Launches::of_request(problem, &stages, ports)?;
     let line = turns::line(&launches, &stages);
     let times = times_of(&line, &launches, false)?;
     let order = by_begin(&line, &times);

@@ -140,10 +140,14 @@ impl TurnStages {
 }
 
 /// Returns a pipeline of batches with its stages in topological order and the model's inputs and outputs in blocks of their
-/// own, see [`TurnStages::schedule`], with the value of that. Other plans are returned as they are. A plan that was proven
-/// under a maximum batch size records it.
-pub fn in_stage_order(problem: &Problem, plan: Plan, ports: Option<&[usize]>) -> Result<Plan, Error> {
-    let Some(stages) = TurnStages::of(problem, &plan, ports)? else { return Ok(plan) };
+/// own, see [`TurnStages::schedule`], with the value of that, and its stages. Other plans are returned as they are, without
+/// stages. A plan that was proven under a maximum batch size records it.
+pub fn in_stage_order(
+    problem: &Problem,
+    plan: Plan,
+    ports: Option<&[usize]>,
+) -> Result<(Plan, Option<TurnStages>), Error> {
+    let Some(stages) = TurnStages::of(problem, &plan, ports)? else { return Ok((plan, None)) };
     let max_batch = plan.max_batch.unwrap_or_else(|| problem.default_batch());
     let schedule = stages.schedule(problem, max_batch, plan.value)?;
     let mut plan = Plan { schedule, max_batch: Some(max_batch), ..plan };
@@ -153,21 +157,20 @@ pub fn in_stage_order(problem: &Problem, plan: Plan, ports: Option<&[usize]>) ->
     }
     plan.value = value;
     plan.prove(plan.bound());
-    Ok(plan)
+    Ok((plan, Some(stages)))
 }
 
-/// Returns the launches of one request of a pipeline of batches, at their earliest times; `None` for other plans.
-pub fn request_launches(problem: &Problem, plan: &Plan, ports: Option<&[usize]>) -> Result<Option<Vec<Batch>>, Error> {
-    let Some(stages) = TurnStages::of(problem, plan, ports)? else { return Ok(None) };
-    let launches = Launches::of(problem, plan, ports)?;
-    let times = crate::times_of(&line(&launches, &stages), &launches, false)?;
+/// Returns the launches of one request of a pipeline of batches, at their earliest times.
+pub fn request_launches(problem: &Problem, stages: &TurnStages, ports: Option<&[usize]>) -> Result<Vec<Batch>, Error> {
+    let launches = Launches::of_request(problem, stages, ports)?;
+    let times = crate::times_of(&line(&launches, stages), &launches, false)?;
     let batch = |(launch, start): (&crate::launches::Launch, &Micros)| Batch {
         node: launch.node,
         device: launch.device,
         inputs: launch.inputs.clone(),
         start: *start,
     };
-    Ok(Some(launches.all.iter().zip(&times.start).map(batch).collect()))
+    Ok(launches.all.iter().zip(&times.start).map(batch).collect())
 }
 
 /// Problem of a request, and its launches without starts.

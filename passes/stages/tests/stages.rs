@@ -12,7 +12,7 @@ use divi_planner::problem::Tensor;
 use divi_planner::random::Random;
 use divi_planner::units::{Bytes, BytesPerMicro, Micros};
 use divi_planner::{Error, Objective, Options, PipelineCost, Plan, Problem, Terms, solve, verify_under};
-use divi_stages::{Source, StageOptions, Staged, TurnStages, retime, stages};
+use divi_stages::{Source, StageOptions, Staged, TurnStages, in_stage_order, retime, stages};
 use random_problem::{Size, problem};
 
 const SLACK: f64 = 1e-9;
@@ -209,6 +209,8 @@ fn requests_of_pipelines_of_batches_satisfy_the_invariants() {
             ..Options::default()
         };
         let Ok(plan) = solve(&problem, Objective::Pipeline, "auto", &options) else { continue };
+        let (in_order, turns) = in_stage_order(&problem, plan.clone(), None).unwrap();
+        assert_eq!(TurnStages::of(&problem, &in_order, None).unwrap(), turns, "stages are already in order");
         let staged = stages(&problem, &plan, &StageOptions::default()).unwrap();
         check(&problem, &plan, &staged, 0);
         // Partitioning again changes nothing.
@@ -443,7 +445,12 @@ fn equal_devices_have_no_stages() {
         memory: None,
     });
     let plan = solve(&problem, Objective::Pipeline, "slicegraph", &Options::default()).unwrap();
-    let error = stages(&problem, &plan, &StageOptions::default()).unwrap_err().to_string();
-    assert!(error.contains("equal devices"), "{error}");
     assert!(retime(&problem, &plan).is_err());
+    let options = Options { max_replicas: Some(2), limit: Some(Limit::Iterations(20)), ..Options::default() };
+    let with_turns = solve(&problem, Objective::Pipeline, "auto", &options).unwrap();
+    assert!(matches!(with_turns.schedule, Schedule::BatchedPipeline { .. }));
+    for plan in [plan, with_turns] {
+        let error = stages(&problem, &plan, &StageOptions::default()).unwrap_err().to_string();
+        assert!(error.contains("equal devices"), "{error}");
+    }
 }

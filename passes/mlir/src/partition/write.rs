@@ -25,33 +25,34 @@ pub(crate) fn remove_decisions(task: Operation<'_>) {
     task.remove(attr::MOVES);
 }
 
-/// Writes a plan onto the tasks of the module that it was made for.
+/// Writes a plan onto the tasks of the module that it was made for. `stages` are those of a pipeline of batches.
 pub(crate) fn write_plan(
     module: Operation<'_>,
     module_problem: &ModuleProblem<'_>,
     plan: &Plan,
+    stages: Option<&TurnStages>,
 ) -> Result<(), Failure> {
     let writer = Writer { module_problem };
     module_problem.tasks.iter().chain([&module_problem.function]).for_each(|&operation| remove_decisions(operation));
     let mut shape = PipelineShape::default();
-    match &plan.schedule {
-        Schedule::Latency { device, start, .. } => {
+    match (&plan.schedule, stages) {
+        (Schedule::Latency { device, start, .. }, _) => {
             for (task, node) in writer.tasks() {
                 writer.device(task, device[node]);
                 writer.start(task, start[node]);
             }
         }
-        Schedule::Batch { batches, .. } => writer.batches(batches)?,
-        Schedule::Pipeline { block, stages: Some(Stages { block_device: Some(devices), order }), .. } => {
+        (Schedule::Batch { batches, .. }, _) => writer.batches(batches)?,
+        (Schedule::Pipeline { block, stages: Some(Stages { block_device: Some(devices), order }), .. }, _) => {
             shape.stages = writer.pipeline(block, devices, order.as_deref());
         }
-        Schedule::BatchedPipeline { .. } => {
-            shape = writer.turns(plan).map_err(|wrong| {
+        (Schedule::BatchedPipeline { .. }, Some(stages)) => {
+            shape = writer.turns(stages).map_err(|wrong| {
                 error(module, &wrong.to_string());
                 Failure
             })??;
         }
-        Schedule::Pipeline { .. } | Schedule::Edge { .. } => {
+        (Schedule::Pipeline { .. } | Schedule::BatchedPipeline { .. } | Schedule::Edge { .. }, _) => {
             error(module, "the plan is for identical devices: plan for those of the module");
             return Err(Failure);
         }
@@ -197,11 +198,9 @@ impl Writer<'_> {
     }
 
     /// Writes the launches of one request of a pipeline of batches, with their stages.
-    fn turns(&self, plan: &Plan) -> Result<Result<PipelineShape, Failure>, divi_planner::Error> {
+    fn turns(&self, stages: &TurnStages) -> Result<Result<PipelineShape, Failure>, divi_planner::Error> {
         let (problem, ports) = (&self.module_problem.problem, self.module_problem.ports());
-        let missing = || divi_planner::Error::Bug("a pipeline of batches has launches".to_owned());
-        let stages = TurnStages::of(problem, plan, Some(&ports))?.ok_or_else(missing)?;
-        let launches = request_launches(problem, plan, Some(&ports))?.ok_or_else(missing)?;
+        let launches = request_launches(problem, stages, Some(&ports))?;
         let shape = PipelineShape { stages: stages.batch.len(), inputs: stages.request_inputs()? };
         for (task, node) in self.tasks() {
             stages.stage[node].into_iter().for_each(|stage| task.set(attr::STAGE, stage as i64));
