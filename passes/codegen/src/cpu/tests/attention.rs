@@ -1,7 +1,8 @@
 //! Tests of attention in one kernel against naive loops.
 
-use super::{CpuHooks, noise};
+use super::noise;
 use crate::{
+    cpu::CpuHooks,
     graph::{Graph, Id},
     half_precision,
     host::HostModule,
