@@ -210,6 +210,74 @@ pub enum Error {
         /// Error of the transport.
         problem: String,
     },
+    /// The job has another number of ranks than the plan has hosts.
+    #[error("the bundle is for {hosts} hosts, and the job has {ranks} rank{}: start {hosts}", if *ranks == 1 { "" } else { "s" })]
+    Ranks {
+        /// Hosts of the plan.
+        hosts: usize,
+        /// Ranks of the job.
+        ranks: usize,
+    },
+    /// A rank differs from rank 0 in something that must be equal on all ranks.
+    #[error("rank {rank} ({host}) has {what} {found}, and rank 0 has {expected}: {remedy}")]
+    Mismatch {
+        /// Number of the rank.
+        rank: usize,
+        /// Name of its host.
+        host: String,
+        /// Description of the difference.
+        what: &'static str,
+        /// Value on the rank.
+        found: String,
+        /// Value on rank 0.
+        expected: String,
+        /// Remedy.
+        remedy: &'static str,
+    },
+    /// A rank has reported an error.
+    #[error("rank {rank}: {message}")]
+    Reported {
+        /// Number of the rank.
+        rank: usize,
+        /// Message of its error.
+        message: String,
+    },
+    /// A rank has sent no value because its part of the request has failed.
+    #[error("rank {rank} has sent no value, because its part of the request has failed")]
+    Withheld {
+        /// Number of the rank.
+        rank: usize,
+    },
+    /// A rank has ended, or cannot be reached.
+    #[error("rank {rank} has failed: {problem}")]
+    PeerFailed {
+        /// Number of the rank.
+        rank: usize,
+        /// Error of the message-passing library.
+        problem: String,
+    },
+    /// A rank has sent a message that violates the protocol.
+    #[error("rank {rank} has sent an invalid message: {reason}")]
+    InvalidMessage {
+        /// Number of the rank.
+        rank: usize,
+        /// Violated constraint.
+        reason: String,
+    },
+    /// An operation of the message-passing library failed.
+    #[error("message passing failed: {problem}")]
+    Communication {
+        /// Error of the library.
+        problem: String,
+    },
+    /// Requests were lost because a rank has failed.
+    #[error("{problem}{}", lost(.requests))]
+    Lost {
+        /// Cause of the failure.
+        problem: String,
+        /// Numbers of the requests, ascending.
+        requests: Vec<u64>,
+    },
     /// The request was cancelled.
     #[error("the request was cancelled")]
     Cancelled,
@@ -221,6 +289,15 @@ pub enum Error {
 /// Returns the clause of a message that names the failed task; empty if it has no name.
 fn in_task(task: &str) -> String {
     if task.is_empty() { String::new() } else { format!(" in '{task}'") }
+}
+
+/// Returns the clause of a message that lists lost requests.
+fn lost(requests: &[u64]) -> String {
+    match requests {
+        [] => String::new(),
+        [one] => format!("; request {one} is lost"),
+        [first, .., last] => format!("; {} requests from {first} to {last} are lost", requests.len()),
+    }
 }
 
 /// Result of an operation of the runtime.

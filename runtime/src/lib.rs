@@ -15,6 +15,7 @@
 mod admission;
 pub mod bundle;
 mod cold;
+pub mod communicator;
 mod constants;
 pub mod cpu;
 pub mod drivers;
