@@ -47,6 +47,13 @@ impl Admission {
         }
     }
 
+    /// Takes a slot that rank 0 has chosen. Returns false if it is not free.
+    pub(crate) fn take(&self, slot: usize) -> bool {
+        let mut queue = self.queue.lock();
+        let position = queue.free.iter().position(|free| *free == slot);
+        position.map(|position| queue.free.swap_remove(position)).is_some()
+    }
+
     /// Releases a slot.
     pub(crate) fn release(&self, slot: usize) {
         let mut queue = self.queue.lock();

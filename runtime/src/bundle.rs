@@ -5,6 +5,7 @@
 
 mod contents;
 mod file;
+mod hosts;
 mod signature;
 mod steps;
 mod tensor;
@@ -12,6 +13,7 @@ mod validate;
 
 pub use file::check_replaceable;
 pub(crate) use file::{hash, named_format, write_atomically};
+pub(crate) use hosts::{HostPart, Message};
 pub use steps::Lanes;
 pub(crate) use steps::unit;
 pub use tensor::{Fill, Halo, Layout, Nchwc, Tensor};
@@ -136,6 +138,9 @@ pub struct Device {
     pub threads: u64,
     /// Memory capacity in bytes.
     pub memory: u64,
+    /// Index of the host that the device belongs to, in a plan for several hosts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<usize>,
 }
 
 /// Link of the machine description.
@@ -478,5 +483,25 @@ pub enum Action {
         axis: usize,
         /// Number of groups of parts, each of which has a part of every input.
         outer: u64,
+    },
+    /// Sends a value to another host. Never in a file: made from a transfer when a bundle is divided among hosts.
+    #[serde(skip)]
+    Send {
+        /// Operand.
+        input: usize,
+        /// Index of the receiving host.
+        to: usize,
+        /// Index of the message among those of all hosts.
+        message: usize,
+    },
+    /// Receives a value from another host. Never in a file, like `Send`.
+    #[serde(skip)]
+    Receive {
+        /// Result.
+        output: usize,
+        /// Index of the sending host.
+        from: usize,
+        /// Index of the message among those of all hosts.
+        message: usize,
     },
 }

@@ -2,6 +2,7 @@
 //! satisfied.
 
 mod device;
+mod messages;
 
 use crate::{
     admission::Admission,
@@ -11,12 +12,14 @@ use crate::{
     options::LaunchHook,
     program::{PlannedStep, Program},
     request::{Outputs, Request},
-    slot::{ActiveRequest, Slot},
+    slot::{ActiveRequest, Failure, Slot},
     span::{Recording, Span, Spans},
     tensor::TensorRef,
 };
 use device::part_bytes;
 use divi_threads::{Executor, Ready};
+pub(crate) use messages::Messages;
+use messages::PartFailure;
 use std::{
     any::Any,
     cell::Cell,
@@ -44,6 +47,8 @@ pub(crate) struct Engine {
     pub(crate) lanes: Vec<(usize, usize)>,
     /// Executor that completes requests; `Some` if outputs are in device memory and must be downloaded.
     pub(crate) completions: Option<usize>,
+    /// Messages to and from other hosts; `None` if this process runs all parts of the plan.
+    pub(crate) messages: Option<Messages>,
     pub(crate) before_launch: Option<LaunchHook>,
     /// A [`Recording`].
     pub(crate) recording: AtomicU8,
@@ -65,6 +70,10 @@ pub(crate) struct Worker {
     claimed: Cell<Option<usize>>,
     /// Slot and number of a request whose last step the thread has run.
     ended: Cell<Option<(usize, u64)>>,
+    /// True if the thread has added messages to their queue and not started them.
+    has_messages: Cell<bool>,
+    /// True while the thread starts messages.
+    is_passing: Cell<bool>,
 }
 
 impl Worker {
@@ -79,9 +88,11 @@ impl Engine {
         let worker = Worker { executor: Some(executor), ..Worker::default() };
         self.executors[executor].serve(|spans, ready| {
             if ready.step as usize == self.program.steps.len() {
-                return self.complete(ready.slot as usize);
+                self.complete(ready.slot as usize, &worker);
+                self.start_messages(&worker);
+            } else {
+                self.run(spans, ready, &worker);
             }
-            self.run(spans, ready, &worker);
             self.drive(&worker, || self.executors[executor].has_ready());
         });
     }
@@ -109,13 +120,16 @@ impl Engine {
     /// Completes the request whose last step the thread has run, or passes it to the completion executor if that would block
     /// the thread on downloads.
     fn end(&self, worker: &Worker) {
-        let Some((slot, request)) = worker.ended.take() else { return };
-        match self.completions {
-            Some(executor) if worker.blocked_on != Some(slot) => {
-                let step = self.program.steps.len() as u32;
-                self.executors[executor].push(0, Ready { request, rank: 0, step, slot: slot as u32 });
+        while let Some((slot, request)) = worker.ended.take() {
+            match self.completions {
+                Some(executor) if worker.blocked_on != Some(slot) => {
+                    let step = self.program.steps.len() as u32;
+                    self.executors[executor].push(0, Ready { request, rank: 0, step, slot: slot as u32 });
+                }
+                _ => self.complete(slot, worker),
             }
-            _ => self.complete(slot),
+            // A message may end another request.
+            self.start_messages(worker);
         }
     }
 
@@ -131,7 +145,7 @@ impl Engine {
         worker: &Worker,
     ) {
         let slot = &self.slots[slot_index];
-        let failure = self.upload_inputs(slot, inputs, lent).err();
+        let failure = self.upload_inputs(slot, inputs, lent).err().map(|error| Failure::of(0, error));
         for ((port, input), may_read_in_place) in
             self.program.bundle.inputs.iter().zip(inputs).zip(&self.may_read_in_place)
         {
@@ -158,23 +172,33 @@ impl Engine {
         let steps = &self.program.steps;
         {
             let mut progress = slot.progress.lock();
+            progress.id = id;
             progress.current = Some(ActiveRequest { request, outputs, failure });
             progress.steps_left = steps.len();
+            progress.has_ended = false;
+            let reporting = self.messages.as_ref().map_or(0, Messages::reporting);
+            progress.waiting_for.extend(1..=reporting);
             progress.started_transfers.fill(None);
             for (wait, step) in progress.pending_dependences.iter_mut().zip(steps) {
                 *wait = step.dependencies.len() as u32;
             }
         }
-        if steps.is_empty() {
-            return self.complete(slot_index);
+        self.announce((slot_index, id), worker);
+        if steps.is_empty() && slot.progress.lock().ends() {
+            worker.ended.set(Some((slot_index, id)));
         }
         for (index, step) in steps.iter().enumerate().filter(|(_, step)| step.dependencies.is_empty()) {
             self.make_ready(slot_index, id, (index, step), worker);
         }
+        self.start_messages(worker);
     }
 
     /// Adds a step to its ready queue and, if the thread may run it, claims the executor.
     fn make_ready(&self, slot: usize, request: u64, (index, step): (usize, &PlannedStep), worker: &Worker) {
+        if let Some(messages) = self.messages.as_ref().filter(|_| step.is_message) {
+            messages.push(Ready { request, rank: step.rank, step: index as u32, slot: slot as u32 });
+            return worker.has_messages.set(true);
+        }
         let (executor, lane) = self.lanes[step.lane];
         if self.may_run_elsewhere(step, worker)
             && worker.claimed.get().is_none()
@@ -217,13 +241,19 @@ impl Engine {
             let result = catch_unwind(AssertUnwindSafe(|| self.perform(spans, slot, &request, index, ready.request)));
             result.unwrap_or_else(|panic| Err(self.panicked(index, &*panic))).err()
         });
+        self.finish(ready, failure, worker);
+        self.start_messages(worker);
+    }
+
+    /// Makes the dependents of a step ready, which has been run or skipped.
+    fn finish(&self, ready: Ready, failure: Option<Error>, worker: &Worker) {
+        let (slot_index, index) = (ready.slot as usize, ready.step as usize);
+        let slot = &self.slots[slot_index];
         let mut downloads = vec![];
         let is_last = {
             let mut progress = slot.progress.lock();
-            if let Some(current) = &mut progress.current
-                && current.failure.is_none()
-            {
-                current.failure = failure;
+            if let (Some(current), Some(error)) = (&mut progress.current, failure) {
+                current.fail(Failure::of(self.program.whole_steps[index], error));
             }
             for &dependent in &self.program.steps[index].dependents {
                 progress.pending_dependences[dependent] -= 1;
@@ -238,7 +268,7 @@ impl Engine {
                 }
             }
             progress.steps_left -= 1;
-            progress.steps_left == 0
+            progress.ends()
         };
         for download in downloads {
             self.begin_download(slot, ready.request, download);
@@ -257,13 +287,19 @@ impl Engine {
     }
 
     /// Completes a request whose steps have all run: downloads its outputs, synchronizes the slot and releases it.
-    fn complete(&self, slot_index: usize) {
+    fn complete(&self, slot_index: usize, worker: &Worker) {
         let slot = &self.slots[slot_index];
-        let Some(ActiveRequest { request, mut outputs, failure, .. }) = slot.progress.lock().current.take() else {
-            return;
+        let (id, current) = {
+            let mut progress = slot.progress.lock();
+            (progress.id, progress.current.take())
         };
+        let Some(ActiveRequest { request, mut outputs, failure }) = current else { return };
+        let mut step = self.program.whole_steps.len();
         let outcome = match failure {
-            Some(error) => Err(error),
+            Some(failure) => {
+                step = failure.step;
+                Err(failure.error)
+            }
             None => self.download_outputs(slot, &mut outputs).map(|()| {
                 for (index, port) in self.program.bundle.outputs.iter().enumerate() {
                     let (value, target) = (slot.value(port.value), outputs.pointer(index));
@@ -280,8 +316,12 @@ impl Engine {
         // Devices may still read memory that the next request of the slot will write.
         let synchronized = self.synchronize(slot);
         self.program.devices.iter().for_each(|device| device.queue().collect_times(slot_index));
-        request.finish(outcome.and_then(|outputs| synchronized.map(|()| outputs)));
+        let outcome = outcome.and_then(|outputs| synchronized.map(|()| outputs));
+        let failure = outcome.as_ref().err().map(|error| PartFailure::of(step, error));
+        request.finish(outcome);
+        // Rank 0 may use the slot again as soon as it has the report.
         self.admission.release(slot_index);
+        self.report((slot_index, id), failure, worker);
     }
 
     /// Performs the action of a step and records its span.
@@ -302,6 +342,8 @@ impl Engine {
                 self.launch(spans, slot, request, step, (recording >= least as u8).then_some(id))?;
             }
             Action::Transfer { .. } => self.transfer(slot, step)?,
+            // Messages are passed by `start_messages`.
+            Action::Send { .. } | Action::Receive { .. } => {}
             Action::Slice { input, output, positions, of, outer, .. } => {
                 let bytes = part_bytes(bundle.values[*input].tensor.bytes, *of, *outer);
                 let parts = sliced(positions, *of, *outer, bytes);

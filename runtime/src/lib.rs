@@ -9,10 +9,14 @@
 //! runs their steps (`workers`). Devices are accessed through the hardware abstraction layer ([`hal`]); `drivers` is the
 //! registry of their kinds.
 //!
+//! Several processes run a plan for several hosts: each of them runs the part of one host (`bundle/hosts.rs`), after all have
+//! agreed on what they run (`agreement`). Values pass between them as messages ([`communicator`], `engine/messages.rs`).
+//!
 //! Layers of modules: files and memory < [`bundle`] < `constants`, `layout` and `footprint` < [`hal`] < [`drivers`] <
-//! `transport` and `options` < `workers` < `program` < `slot` < `engine` < [`Runtime`] < profiles and traces.
+//! `transport`, [`communicator`] and `options` < `agreement` < `workers` < `program` < `slot` < `engine` < [`Runtime`] < profiles and traces.
 
 mod admission;
+mod agreement;
 pub mod bundle;
 mod cold;
 pub mod communicator;
@@ -45,6 +49,7 @@ mod transport;
 pub mod weights;
 mod workers;
 
+pub use agreement::refuse;
 pub use cold::ColdStart;
 pub use divi_random_weights as random_weights;
 pub use drivers::Drivers;

@@ -1,6 +1,7 @@
 //! Options of a runtime.
 
 use crate::{
+    communicator::Communicator,
     drivers::Drivers,
     hal::ColdStartMode,
     transport::{MemoryCopy, Transport},
@@ -34,6 +35,8 @@ pub struct Options {
     pub map_weights: bool,
     /// Transport between devices in host memory.
     pub transport: Arc<dyn Transport>,
+    /// Ranks of a job, each of which runs the part of one host. Default: this process runs all parts.
+    pub communicator: Option<Arc<dyn Communicator>>,
     /// Drivers of all device kinds.
     pub drivers: Drivers,
     /// Called before each launch. A panic in it is handled like one in the stage.
@@ -52,6 +55,7 @@ impl Default for Options {
             allowed_paths: vec![],
             map_weights: false,
             transport: Arc::new(MemoryCopy),
+            communicator: None,
             drivers: Drivers::default(),
             before_launch: None,
         }

@@ -1,12 +1,13 @@
 //! Loaded program: devices with their kernels and constants, and the steps with their dependences and priorities.
 
 use crate::{
-    bundle::{Action, Bundle, Call, Lanes},
+    agreement::{self, Agreement, CoreShare},
+    bundle::{Action, Bundle, Call, DESCRIPTION, HostPart, Lanes, Message, Stage},
     constants::Constants,
     error::{Error, Result},
     files::Roots,
     footprint,
-    hal::{self, Allocation, Device, LoadOptions, LoadRequest, PrepareRequest, Properties},
+    hal::{self, Allocation, Device, LoadOptions, LoadRequest, MemorySpace, PrepareRequest, Properties},
     layout::MemoryPlan,
     limits,
     loaded_device::LoadedDevice,
@@ -16,9 +17,15 @@ use crate::{
 };
 use std::{collections::HashMap, ops::Range, path::Path, ptr, sync::Arc};
 
-/// Bundle with its devices, constants and transports.
+/// Bundle, or the part of it that this host runs, with its devices, constants and transports.
 pub(crate) struct Program {
     pub(crate) bundle: Bundle,
+    /// By step: its index in the whole bundle.
+    pub(crate) whole_steps: Vec<usize>,
+    /// Messages between all hosts.
+    pub(crate) messages: Vec<Message>,
+    /// By rank: its host and stages, for error messages; empty if this process runs all parts.
+    pub(crate) peers: Vec<String>,
     pub(crate) steps: Vec<PlannedStep>,
     pub(crate) lanes: Lanes,
     pub(crate) in_flight: usize,
@@ -46,6 +53,8 @@ pub(crate) struct PlannedStep {
     pub(crate) overwrites: bool,
     /// True if a later step overwrites the value that this transfer to a device with a queue reads.
     pub(crate) is_overwritten: bool,
+    /// True if it sends or receives a value of another host.
+    pub(crate) is_message: bool,
     /// True if it moves parts of values on a device without stages, so that it delays no computation.
     pub(crate) is_on_idle_device: bool,
     /// Priority; of the ready steps of a request, the one with the lowest rank runs first.
@@ -60,25 +69,28 @@ pub(crate) struct PlannedStep {
 
 impl Program {
     pub(crate) fn load(folder: &Path, options: &Options) -> Result<Self> {
-        let drivers = &options.drivers;
-        let bundle = Bundle::read_for(folder, drivers)?;
-        let of_devices = drivers.of(&bundle)?;
-        let properties: Vec<Properties> = of_devices.iter().map(|driver| driver.properties()).collect();
-        let usual = footprint::default_in_flight(&bundle);
+        let communicator = options.communicator.as_deref();
+        let read = Bundle::read_for(folder, &options.drivers);
+        let Agreement { bundle: whole, share, hosts } = agreement::compare(options, read)?;
+        let peers = hosts.iter().enumerate().map(|(rank, host)| describe_peer(&whole, rank, host)).collect();
+        let usual = footprint::default_in_flight(&whole);
         let in_flight = options.in_flight.unwrap_or(usual).max(1);
-        limits::check(&bundle, &properties, in_flight, usual, options.map_weights)?;
-        for file in &bundle.files {
-            // Executables are small, and running a corrupted one is undefined behavior, so their hash is always checked.
-            let is_code = bundle.executables.iter().any(|executable| executable.file == file.path);
-            if is_code { file.check(folder)? } else { file.check_size(folder)? }
-        }
-        let mut ordinals: HashMap<&str, usize> = HashMap::new();
-        let mut devices: Vec<Arc<dyn Device>> = Vec::with_capacity(of_devices.len());
-        for (index, driver) in of_devices.iter().enumerate() {
-            let ordinal = ordinals.entry(driver.kind()).or_default();
-            devices.push(driver.open(&bundle, index, *ordinal)?);
-            *ordinal += 1;
-        }
+        let opened = open(folder, whole, options, (in_flight, usual));
+        let opened = agreement::all_succeeded(communicator, opened)?;
+        let loaded = Self::load_opened(folder, opened, options, in_flight, &share);
+        Ok(Self { peers, ..agreement::all_succeeded(communicator, loaded)? })
+    }
+
+    /// Loads code and constants onto open devices.
+    fn load_opened(
+        folder: &Path,
+        Opened { part, devices, properties }: Opened,
+        options: &Options,
+        in_flight: usize,
+        share: &CoreShare,
+    ) -> Result<Self> {
+        let HostPart { bundle, steps: whole_steps, messages } = part;
+        let drivers = &options.drivers;
         let roots = Roots::new(folder, bundle.known_model_folder(), &options.allowed_paths)?;
         let mut constants = Constants::load(&roots, &bundle, options.map_weights)?;
         if let Some(executable) = bundle.prepare_executable.filter(|_| !bundle.prepare.is_empty())
@@ -87,7 +99,7 @@ impl Program {
             driver.prepare(&PrepareRequest { folder, bundle: &bundle, executable, constants: &constants })?;
         }
         let lanes = bundle.lanes();
-        let workers = Workers::new(&bundle, &lanes, &properties, options);
+        let workers = Workers::new(&bundle, &lanes, &properties, options, share);
         let mut loaded = Vec::with_capacity(devices.len());
         for (index, (device, properties)) in devices.into_iter().zip(properties).enumerate() {
             let executable = device.load(&LoadRequest {
@@ -109,6 +121,9 @@ impl Program {
         let transports = lanes.links.iter().map(|&link| transport(&loaded, link, &options.transport)).collect();
         Ok(Self {
             bundle,
+            whole_steps,
+            messages,
+            peers: vec![],
             steps,
             lanes,
             in_flight,
@@ -194,6 +209,67 @@ impl Program {
     }
 }
 
+/// Maximum number of stages that the description of a rank names.
+const NAMED_STAGES: usize = 3;
+
+/// Describes a rank in error messages: its host and the stages that it runs.
+fn describe_peer(whole: &Bundle, rank: usize, host: &str) -> String {
+    let is_there = |stage: &&Stage| whole.devices[stage.device].node.unwrap_or(0) == rank;
+    let names: Vec<String> = whole.stages.iter().filter(is_there).map(|stage| format!("'{}'", stage.name)).collect();
+    let more = match names.len().saturating_sub(NAMED_STAGES) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let stages = match &names[..] {
+        [] => "no stages".to_owned(),
+        [one] => format!("stage {one}"),
+        names => format!("stages {}{more}", names[..names.len().min(NAMED_STAGES)].join(", ")),
+    };
+    format!(" (host '{host}', {stages})")
+}
+
+/// Open devices for the part of a bundle that this host runs.
+struct Opened {
+    part: HostPart,
+    devices: Vec<Arc<dyn Device>>,
+    properties: Vec<Properties>,
+}
+
+/// Opens the devices of this host's part of a bundle, after checks of memory and code. `in_flight` and `usual` are the actual
+/// and the default number of requests in flight.
+fn open(folder: &Path, whole: Bundle, options: &Options, (in_flight, usual): (usize, usize)) -> Result<Opened> {
+    let drivers = &options.drivers;
+    let properties_of = |bundle: &Bundle| -> Result<Vec<Properties>> {
+        Ok(drivers.of(bundle)?.iter().map(|driver| driver.properties()).collect())
+    };
+    let part = match options.communicator.as_deref() {
+        Some(communicator) => {
+            whole.check_ports().map_err(|reason| Error::malformed(&folder.join(DESCRIPTION), reason))?;
+            let properties = properties_of(&whole)?;
+            let is_on_host: Vec<bool> = properties.iter().map(|device| device.memory == MemorySpace::Host).collect();
+            whole.part(communicator.rank(), &is_on_host)
+        }
+        None => HostPart { steps: (0..whole.steps.len()).collect(), messages: vec![], bundle: whole },
+    };
+    let bundle = &part.bundle;
+    let properties = properties_of(bundle)?;
+    limits::check(bundle, &properties, in_flight, usual, options.map_weights)?;
+    for file in &bundle.files {
+        // Executables are small, and running a corrupted one is undefined behavior, so their hash is always checked.
+        let is_code = bundle.executables.iter().any(|executable| executable.file == file.path);
+        if is_code { file.check(folder)? } else { file.check_size(folder)? }
+    }
+    let mut ordinals: HashMap<&str, usize> = HashMap::new();
+    let of_devices = drivers.of(bundle)?;
+    let mut devices: Vec<Arc<dyn Device>> = Vec::with_capacity(of_devices.len());
+    for (index, driver) in of_devices.iter().enumerate() {
+        let ordinal = ordinals.entry(driver.kind()).or_default();
+        devices.push(driver.open(bundle, index, *ordinal)?);
+        *ordinal += 1;
+    }
+    Ok(Opened { part, devices, properties })
+}
+
 /// Returns for each constant whether a device in host memory reads it.
 fn host_constants(bundle: &Bundle, devices: &[LoadedDevice]) -> Vec<bool> {
     let mut needed = vec![false; bundle.constants.len()];
@@ -227,7 +303,7 @@ fn plan_steps(bundle: &Bundle, lanes: &Lanes, devices: &[LoadedDevice], memory: 
         let is_synchronized = match &step.action {
             Action::Launch { stage, .. } => devices[bundle.stages[*stage].device].executable.can_fail(*stage),
             Action::Transfer { input, .. } => device(*input).is_queued(),
-            Action::Slice { .. } | Action::Gather { .. } => false,
+            Action::Slice { .. } | Action::Gather { .. } | Action::Send { .. } | Action::Receive { .. } => false,
         };
         let is_on_idle_device = step.action.is_part() && !bundle.has_stages(lane);
         let is_download =
@@ -243,6 +319,7 @@ fn plan_steps(bundle: &Bundle, lanes: &Lanes, devices: &[LoadedDevice], memory: 
             is_download,
             overwrites,
             is_overwritten: false,
+            is_message: step.action.is_message(),
             is_on_idle_device,
             rank: 0,
             dependencies,

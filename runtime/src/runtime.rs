@@ -4,7 +4,7 @@ use crate::{
     admission::Admission,
     bundle::{Bundle, Port, Tensor},
     dtype::DType,
-    engine::{Engine, Worker},
+    engine::{Engine, Messages, Worker},
     error::{Error, Result},
     footprint::{self, MemoryUse},
     hal,
@@ -21,12 +21,15 @@ use divi_threads::Executor;
 use std::{
     path::Path,
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicU8, Ordering},
     },
     thread::JoinHandle,
     time::Instant,
 };
+
+/// Engines whose values the message-passing library may still access, because operations were given up.
+static ABANDONED: Mutex<Vec<Arc<Engine>>> = Mutex::new(vec![]);
 
 /// Loaded bundle. Thread-safe. Dropping it cancels the requests in flight.
 pub struct Runtime {
@@ -34,6 +37,8 @@ pub struct Runtime {
     /// Pinned memory for inputs and outputs; `Some` if a device has its own memory.
     pool: Option<Arc<Pool>>,
     threads: Vec<JoinHandle<()>>,
+    /// Thread that passes messages.
+    messenger: Option<JoinHandle<()>>,
     output_names: Arc<Vec<String>>,
 }
 
@@ -58,6 +63,10 @@ impl Runtime {
         let pool = remote.map(|device| Pool::new(device.device.clone(), in_flight + 1));
         let Executors { executors, lanes, completions } =
             program.workers.executors(program.steps.len() * in_flight, program.has_device_outputs());
+        let messages = options.communicator.clone().map(|communicator| {
+            let (messages, peers) = (program.messages.clone(), program.peers.clone());
+            Messages::new(communicator, messages, in_flight, peers, program.workers.idle_spin_timeout())
+        });
         let output_names = Arc::new(bundle.outputs.iter().map(|output| output.name.clone()).collect());
         let engine = Arc::new(Engine {
             may_read_in_place,
@@ -68,6 +77,7 @@ impl Runtime {
             executors,
             lanes,
             completions,
+            messages: messages.transpose()?,
             before_launch: options.before_launch,
             recording: AtomicU8::new(Recording::Off as u8),
             loaded: Instant::now(),
@@ -76,7 +86,7 @@ impl Runtime {
         if options.cold.is_some() {
             engine.prepare_cold()?;
         }
-        let mut runtime = Self { engine, pool, threads: vec![], output_names };
+        let mut runtime = Self { engine, pool, threads: vec![], messenger: None, output_names };
         // Fill the pool now: pinning memory is slow and should not delay the first requests.
         drop((0..in_flight).map(|_| runtime.make_outputs()).collect::<Result<Vec<_>>>()?);
         for index in 0..runtime.engine.executors.len() {
@@ -85,7 +95,31 @@ impl Runtime {
             let (name, core) = (workers.name(index), workers.core(index));
             runtime.threads.push(divi_threads::start(name, core, move || engine.serve(index)).map_err(Error::Thread)?);
         }
+        if runtime.engine.messages.is_some() {
+            let engine = runtime.engine.clone();
+            let serve = move || engine.messages.iter().for_each(|messages| engine.serve_messages(messages));
+            runtime.messenger = Some(divi_threads::start("messages".into(), None, serve).map_err(Error::Thread)?);
+        }
         Ok(runtime)
+    }
+
+    /// Returns the number of this rank; 0 if this process runs all parts of the plan.
+    pub fn rank(&self) -> usize {
+        self.engine.messages.as_ref().map_or(0, Messages::rank)
+    }
+
+    /// Runs this rank's part of the requests of rank 0 until rank 0 has closed its runtime, or until a rank has failed. Only
+    /// for ranks other than 0: the others wait for nothing.
+    pub fn serve(&self) -> Result<()> {
+        match self.engine.messages.as_ref().filter(|messages| messages.rank() > 0) {
+            Some(messages) => messages.wait_for_end(),
+            None => Ok(()),
+        }
+    }
+
+    /// Ends the runtimes of all ranks with an error.
+    pub fn fail(&self, message: &str) {
+        self.engine.fail_job(message);
     }
 
     /// Returns the description of the bundle.
@@ -208,7 +242,8 @@ impl Runtime {
         let (mut all, mut dropped) = (Vec::new(), 0);
         let of_executors = self.engine.executors.iter().map(|executor| std::mem::take(&mut *executor.state()));
         let of_devices = self.engine.program.devices.iter().map(|device| device.queue().take_times().0);
-        for spans in of_executors.chain(of_devices) {
+        let of_messages = self.engine.messages.iter().map(Messages::take_spans);
+        for spans in of_executors.chain(of_devices).chain(of_messages) {
             all.extend(spans.spans);
             dropped += spans.dropped;
         }
@@ -278,6 +313,14 @@ impl Drop for Runtime {
         self.close();
         if !self.threads.is_empty() {
             self.engine.admission.wait_until_empty();
+        }
+        if let (Some(messages), Some(messenger)) = (&self.engine.messages, self.messenger.take()) {
+            messages.close();
+            // Panics in steps are caught by the engine.
+            let _ = messenger.join();
+            if messages.has_abandoned() {
+                ABANDONED.lock().unwrap_or_else(PoisonError::into_inner).push(self.engine.clone());
+            }
         }
         self.engine.executors.iter().for_each(Executor::close);
         for thread in self.threads.drain(..) {

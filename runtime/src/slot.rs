@@ -9,7 +9,7 @@ use crate::{
     request::{Outputs, Request},
 };
 use divi_threads::sync::Mutex;
-use std::{cell::UnsafeCell, ops::Range, sync::Arc};
+use std::{cell::UnsafeCell, collections::BTreeSet, ops::Range, sync::Arc};
 
 /// Memory and progress of a request in flight.
 pub(crate) struct Slot {
@@ -63,20 +63,60 @@ struct Pointers {
 
 /// Progress of the request in a slot.
 pub(crate) struct Progress {
+    /// Number of the request.
+    pub(crate) id: u64,
     pub(crate) current: Option<ActiveRequest>,
     /// By step: number of dependences that are not yet satisfied.
     pub(crate) pending_dependences: Vec<u32>,
     /// By step: event of a transfer that was started before its step runs.
     pub(crate) started_transfers: Vec<Option<Event>>,
     pub(crate) steps_left: usize,
+    /// Ranks that have not reported the completion of their parts of the request.
+    pub(crate) waiting_for: BTreeSet<usize>,
+    /// True if [`Progress::ends`] has returned true.
+    pub(crate) has_ended: bool,
+}
+
+impl Progress {
+    /// Returns true once, after all parts of the request are complete.
+    pub(crate) fn ends(&mut self) -> bool {
+        let is_complete = self.steps_left == 0 && self.waiting_for.is_empty() && self.current.is_some();
+        is_complete && !std::mem::replace(&mut self.has_ended, true)
+    }
 }
 
 /// Request that occupies a slot.
 pub(crate) struct ActiveRequest {
     pub(crate) request: Arc<Request>,
     pub(crate) outputs: Outputs,
-    /// First error of the request. The remaining steps are skipped if it is set.
-    pub(crate) failure: Option<Error>,
+    /// Failure that is reported. The remaining steps are skipped if it is set.
+    pub(crate) failure: Option<Failure>,
+}
+
+/// Failure of a step.
+pub(crate) struct Failure {
+    /// Index of the step in the whole bundle.
+    pub(crate) step: usize,
+    pub(crate) error: Error,
+    /// True if it is a consequence of a failure on another rank.
+    pub(crate) is_consequence: bool,
+}
+
+impl Failure {
+    /// Describes the failure of a step. `step` is its index in the whole bundle.
+    pub(crate) fn of(step: usize, error: Error) -> Self {
+        Self { step, is_consequence: matches!(error, Error::Withheld { .. }), error }
+    }
+}
+
+impl ActiveRequest {
+    /// Notes a failure. That of the first step in the order of the plan is kept, so that it does not depend on timing.
+    pub(crate) fn fail(&mut self, failure: Failure) {
+        let key = |failure: &Failure| (failure.is_consequence, failure.step);
+        if self.failure.as_ref().is_none_or(|known| key(&failure) < key(known)) {
+            self.failure = Some(failure);
+        }
+    }
 }
 
 // SAFETY: pointers change only before a request's first step (`bind`). Each value is written by one step before its readers
@@ -108,7 +148,15 @@ impl Slot {
             }));
         }
         let (pending_dependences, started_transfers) = (vec![0; bundle.steps.len()], vec![None; bundle.steps.len()]);
-        let progress = Mutex::new(Progress { current: None, pending_dependences, started_transfers, steps_left: 0 });
+        let progress = Mutex::new(Progress {
+            id: 0,
+            current: None,
+            pending_dependences,
+            started_transfers,
+            steps_left: 0,
+            waiting_for: BTreeSet::new(),
+            has_ended: false,
+        });
         let (inputs, outputs) = (Staging::new(program, &bundle.inputs)?, Staging::new(program, &bundle.outputs)?);
         Ok(Self { index, blocks, inputs, outputs, pointers: UnsafeCell::new(Pointers { values, table }), progress })
     }

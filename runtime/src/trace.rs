@@ -91,6 +91,8 @@ fn kind(action: &Action) -> &'static str {
         Action::Transfer { .. } => "transfer",
         Action::Slice { .. } => "slice",
         Action::Gather { .. } => "gather",
+        Action::Send { .. } => "send",
+        Action::Receive { .. } => "receive",
     }
 }
 

@@ -1,12 +1,13 @@
 //! Threads of devices and links, and their cores.
 
 use crate::{
+    agreement::CoreShare,
     bundle::{Bundle, Lanes},
     hal::{Execution, Properties, Threads},
     options::Options,
     span::Spans,
 };
-use divi_threads::{Executor, core_count, cores};
+use divi_threads::Executor;
 use std::time::Duration;
 
 /// Spin timeout if there is a core for each thread: longer than the gap between two kernels, and short enough not to matter
@@ -41,8 +42,14 @@ pub(crate) struct Executors {
 }
 
 impl Workers {
-    pub(crate) fn new(bundle: &Bundle, lanes: &Lanes, properties: &[Properties], options: &Options) -> Self {
-        let available = core_count();
+    pub(crate) fn new(
+        bundle: &Bundle,
+        lanes: &Lanes,
+        properties: &[Properties],
+        options: &Options,
+        share: &CoreShare,
+    ) -> Self {
+        let available = share.count;
         let is_queued = |device: usize| properties[device].execution == Execution::Queued;
         let devices = 0..bundle.devices.len();
         let queues = devices.clone().filter(|&device| is_queued(device)).count();
@@ -65,9 +72,9 @@ impl Workers {
         let total: usize = counts.iter().sum();
         let has_link_threads = options.link_threads.unwrap_or(total + lanes.links.len() <= available);
         let own_links = if has_link_threads { lanes.links.len() } else { 0 };
-        let mut free = cores().into_iter();
-        // With one device, the scheduler places its threads and the caller's.
-        let is_pinned = bundle.devices.len() > 1 && total <= available.min(free.len());
+        let mut free = share.cores.iter().copied();
+        // With one device, the scheduler places its threads and the caller's, unless ranks divide the cores of a host.
+        let is_pinned = (bundle.devices.len() > 1 || share.is_shared) && total <= available.min(free.len());
         let timeout = |is_enough: bool| if options.spin.unwrap_or(is_enough) { SPIN_TIMEOUT } else { Duration::ZERO };
         // Thread names must not contain NULs.
         let names: Vec<String> = (0..bundle.devices.len() + lanes.links.len())
@@ -81,7 +88,9 @@ impl Workers {
             spin_timeout: extended_spin_timeout(timeout(total <= available), has_queued_peers[device]),
         };
         let of_devices = devices.map(threads).collect();
-        let idle_spin_timeout = timeout(total + own_links < available);
+        // With several ranks, a thread passes messages.
+        let own_threads = total + own_links + usize::from(options.communicator.is_some());
+        let idle_spin_timeout = timeout(own_threads < available);
         let links = lanes.links.clone();
         Self { names, of_devices, links, has_link_threads, idle_spin_timeout, has_queued_peers }
     }
@@ -107,6 +116,11 @@ impl Workers {
             Executor::new(count, most_ready, extended_spin_timeout(self.idle_spin_timeout, has_queued_peers))
         };
         Executors { executors: counts.iter().enumerate().map(make).collect(), lanes, completions }
+    }
+
+    /// Returns the time that an idle thread polls before it sleeps.
+    pub(crate) fn idle_spin_timeout(&self) -> Duration {
+        self.idle_spin_timeout
     }
 
     /// Returns the name of an executor's thread.

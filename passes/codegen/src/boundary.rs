@@ -44,7 +44,7 @@ impl LayoutAssignment {
                     ends.for_each(|(end, &value)| assignment.unite(end, value));
                 }
                 Action::Transfer { input, output } => assignment.unite(*input, *output),
-                Action::Slice { .. } | Action::Gather { .. } => {}
+                Action::Slice { .. } | Action::Gather { .. } | Action::Send { .. } | Action::Receive { .. } => {}
             }
         }
         for step in &program.steps {
@@ -54,7 +54,7 @@ impl LayoutAssignment {
                     assignment.set_all(inputs, Layout::RowMajor);
                     assignment.set(*output, Layout::RowMajor);
                 }
-                Action::Launch { .. } | Action::Transfer { .. } => {}
+                Action::Launch { .. } | Action::Transfer { .. } | Action::Send { .. } | Action::Receive { .. } => {}
             }
         }
         for (number, _) in program.stages.iter().enumerate().filter(|(_, stage)| !accepts_blocked(stage.device)) {

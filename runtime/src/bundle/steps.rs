@@ -8,7 +8,10 @@ impl Action {
     pub fn reads(&self) -> &[usize] {
         match self {
             Self::Launch { inputs, .. } | Self::Gather { inputs, .. } => inputs,
-            Self::Transfer { input, .. } | Self::Slice { input, .. } => std::slice::from_ref(input),
+            Self::Transfer { input, .. } | Self::Slice { input, .. } | Self::Send { input, .. } => {
+                std::slice::from_ref(input)
+            }
+            Self::Receive { .. } => &[],
         }
     }
 
@@ -22,13 +25,20 @@ impl Action {
         matches!(self, Self::Slice { .. } | Self::Gather { .. })
     }
 
+    /// Returns true if it sends or receives a value of another host.
+    pub(crate) fn is_message(&self) -> bool {
+        matches!(self, Self::Send { .. } | Self::Receive { .. })
+    }
+
     /// Returns its results.
     pub fn writes(&self) -> &[usize] {
         match self {
             Self::Launch { outputs, .. } => outputs,
-            Self::Transfer { output, .. } | Self::Slice { output, .. } | Self::Gather { output, .. } => {
-                std::slice::from_ref(output)
-            }
+            Self::Transfer { output, .. }
+            | Self::Slice { output, .. }
+            | Self::Gather { output, .. }
+            | Self::Receive { output, .. } => std::slice::from_ref(output),
+            Self::Send { .. } => &[],
         }
     }
 }
@@ -54,7 +64,10 @@ impl Bundle {
             let device = |value: &usize| self.values[*value].device;
             let lane = match &step.action {
                 Action::Launch { stage, .. } => self.stages[*stage].device,
-                Action::Slice { output, .. } | Action::Gather { output, .. } => device(output),
+                Action::Slice { output, .. } | Action::Gather { output, .. } | Action::Receive { output, .. } => {
+                    device(output)
+                }
+                Action::Send { input, .. } => device(input),
                 Action::Transfer { input, output } => {
                     let link = (device(input), device(output));
                     let known = lanes.links.iter().position(|known| *known == link).unwrap_or(lanes.links.len());
@@ -99,6 +112,8 @@ impl Bundle {
             Action::Transfer { input, .. } => format!("transfer of {}", name(input)),
             Action::Slice { input, .. } => format!("slice of {}", name(input)),
             Action::Gather { output, .. } => format!("gather of {}", name(output)),
+            Action::Send { input, .. } => format!("send of {}", name(input)),
+            Action::Receive { output, .. } => format!("receive of {}", name(output)),
         }
     }
 
@@ -182,6 +197,9 @@ impl Bundle {
                 let total = total.filter(|_| of.len() == inputs.len()).ok_or("'of' and 'inputs' differ in length")?;
                 let unit = unit(bytes(*output), total, *outer).ok_or("a value does not consist of equal parts")?;
                 inputs.iter().zip(of).try_for_each(|(&input, &of)| fits(bytes(input), unit, of, *outer))
+            }
+            Action::Send { .. } | Action::Receive { .. } => {
+                Err("a message is part of no description: values move to other devices by transfers".into())
             }
         }
     }

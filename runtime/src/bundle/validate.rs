@@ -21,6 +21,7 @@ impl Bundle {
         if self.objective.inputs > MOST_INPUTS {
             return Err(format!("{} queued inputs exceed the limit of {MOST_INPUTS}", self.objective.inputs));
         }
+        self.validate_hosts()?;
         for (index, constant) in self.constants.iter().enumerate() {
             self.validate_constant(constant).map_err(|reason| format!("constant {index}: {reason}"))?;
         }

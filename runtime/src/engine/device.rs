@@ -7,7 +7,7 @@ use crate::{
     hal::{Arguments, Copy, Launch, Owner, Queue, QueueResult},
     program::PlannedStep,
     request::{Outputs, Request},
-    slot::Slot,
+    slot::{Failure, Slot},
     span::{Recording, Span, Spans},
     tensor::TensorRef,
 };
@@ -138,7 +138,7 @@ impl Engine {
             Ok(event) => progress.started_transfers[step] = event,
             Err(error) => {
                 if let Some(current) = &mut progress.current {
-                    current.failure.get_or_insert(error);
+                    current.fail(Failure::of(self.program.whole_steps[step], error));
                 }
             }
         }

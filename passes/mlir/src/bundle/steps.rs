@@ -93,6 +93,7 @@ pub(crate) fn described(device: Operation<'_>) -> Device {
         arch: device.attribute("arch").and_then(attr::as_string).map(str::to_owned),
         threads: number("threads").unwrap_or(0),
         memory: number("memory").unwrap_or(0),
+        node: number("node").and_then(|node| usize::try_from(node).ok()),
         streams_weights: device.attribute("weights").and_then(attr::as_string) == Some("streamed"),
         ..Device::default()
     }

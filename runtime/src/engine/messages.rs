@@ -1,0 +1,244 @@
+//! Messages between hosts: sends and receives are steps, which any thread starts when they are ready and which a thread of
+//! their own completes by polling.
+//!
+//! A step of a failed request sends an empty message, with which the receiver's part of the request fails, too. So every
+//! message that a rank waits for is sent. Rank 0 completes a request when all ranks have completed their parts of it, and
+//! reports the failure of the first step of the plan that failed.
+
+mod control;
+mod polling;
+mod protocol;
+
+use crate::{
+    bundle::Message,
+    communicator::{Communicator, Envelope, Operation},
+    error::{Error, Result},
+    span::Spans,
+};
+use control::Control;
+pub(super) use control::PartFailure;
+use divi_threads::{
+    Ready,
+    sync::{Condition, Mutex},
+};
+use std::{
+    cmp::Reverse,
+    collections::BinaryHeap,
+    mem,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+/// Messages of this rank.
+pub(crate) struct Messages {
+    communicator: Arc<dyn Communicator>,
+    /// Messages of a request, between all ranks.
+    of_request: Vec<Message>,
+    /// By rank: name in error messages, with its stages.
+    peers: Vec<String>,
+    spin_timeout: Duration,
+    queue: Mutex<Queue>,
+    changed: Condition,
+    state: Mutex<State>,
+    is_broken: AtomicBool,
+    /// Result of the job on this rank, once it has ended.
+    outcome: Mutex<Option<Outcome>>,
+    ended: Condition,
+}
+
+/// End of the job on this rank.
+enum Outcome {
+    /// Rank 0 has closed its runtime.
+    Closed,
+    /// A rank has failed, and requests are lost.
+    Lost { problem: String, requests: Vec<u64> },
+}
+
+/// Messages that have not been started.
+#[derive(Default)]
+struct Queue {
+    steps: BinaryHeap<Reverse<Ready>>,
+    /// Control messages and their receivers.
+    controls: Vec<(usize, Control)>,
+    is_closing: bool,
+    /// True if the polling thread is to poll without delay.
+    is_urgent: bool,
+}
+
+/// Messages in progress.
+#[derive(Default)]
+struct State {
+    steps: Vec<PendingStep>,
+    controls: Vec<PendingControl>,
+    spans: Spans,
+    /// True if operations were given up; their memory must not be freed.
+    has_abandoned: bool,
+}
+
+struct PendingStep {
+    operation: Operation,
+    ready: Ready,
+    begin_ns: u64,
+    /// Number of bytes to receive; `None` for a send.
+    expected: Option<u64>,
+}
+
+struct PendingControl {
+    operation: Operation,
+    /// Bytes that the operation reads.
+    _bytes: Box<[u8; control::BYTES]>,
+}
+
+/// Result of polling.
+enum Event {
+    /// A step is complete.
+    Step(Ready, Option<Error>),
+    /// A rank has sent a control message.
+    Control(usize, Control),
+    /// Messages cannot be passed any more.
+    Broken(Error),
+}
+
+impl Messages {
+    /// Prepares messages for `in_flight` requests. `peers` are the names of the ranks.
+    pub(crate) fn new(
+        communicator: Arc<dyn Communicator>,
+        of_request: Vec<Message>,
+        in_flight: usize,
+        peers: Vec<String>,
+        spin_timeout: Duration,
+    ) -> Result<Self> {
+        let last = (of_request.len() as u64).saturating_mul(in_flight as u64);
+        if last > u64::from(communicator.max_tag()) {
+            let problem = format!(
+                "{in_flight} requests in flight with {} messages each take {last} tags, and the library has {}: allow fewer \
+                 requests, with --in-flight",
+                of_request.len(),
+                communicator.max_tag()
+            );
+            return Err(Error::Communication { problem });
+        }
+        Ok(Self {
+            communicator,
+            of_request,
+            peers,
+            spin_timeout,
+            queue: Mutex::default(),
+            changed: Condition::default(),
+            state: Mutex::default(),
+            is_broken: AtomicBool::new(false),
+            outcome: Mutex::default(),
+            ended: Condition::default(),
+        })
+    }
+
+    pub(crate) fn rank(&self) -> usize {
+        self.communicator.rank()
+    }
+
+    /// Returns the other ranks.
+    fn others(&self) -> impl Iterator<Item = usize> + use<> {
+        let own = self.rank();
+        (0..self.communicator.size()).filter(move |&rank| rank != own)
+    }
+
+    /// Returns the number of ranks that report the completion of a request to this one.
+    pub(super) fn reporting(&self) -> usize {
+        if self.rank() == 0 { self.communicator.size() - 1 } else { 0 }
+    }
+
+    /// Adds a ready step. It is started by [`Engine::start_messages`](super::Engine::start_messages) or by the polling thread.
+    pub(super) fn push(&self, ready: Ready) {
+        self.queue.lock().steps.push(Reverse(ready));
+    }
+
+    fn push_control(&self, to: usize, control: Control) {
+        self.queue.lock().controls.push((to, control));
+    }
+
+    /// Makes the polling thread poll without delay.
+    fn wake(&self) {
+        let mut queue = self.queue.lock();
+        if !mem::replace(&mut queue.is_urgent, true) {
+            self.changed.notify_one();
+        }
+    }
+
+    /// Ends the polling thread after the delivery of all messages. Rank 0 ends the other ranks.
+    pub(crate) fn close(&self) {
+        if self.rank() == 0 && !self.is_broken.load(Ordering::SeqCst) {
+            self.others().for_each(|rank| self.push_control(rank, Control::End));
+        }
+        self.queue.lock().is_closing = true;
+        self.wake();
+    }
+
+    /// Returns true if the library may still access the memory of values.
+    pub(crate) fn has_abandoned(&self) -> bool {
+        self.state.lock().has_abandoned
+    }
+
+    /// Waits for the end of the job.
+    pub(crate) fn wait_for_end(&self) -> Result<()> {
+        let mut outcome = self.outcome.lock();
+        loop {
+            match &*outcome {
+                None => outcome = self.ended.wait(outcome),
+                Some(Outcome::Closed) => return Ok(()),
+                Some(Outcome::Lost { problem, requests }) => {
+                    return Err(Error::Lost { problem: problem.clone(), requests: requests.clone() });
+                }
+            }
+        }
+    }
+
+    fn set_outcome(&self, outcome: Outcome) {
+        self.outcome.lock().get_or_insert(outcome);
+        self.ended.notify_all();
+    }
+
+    /// Returns the error that broke the job.
+    fn lost(&self) -> Error {
+        let problem = match &*self.outcome.lock() {
+            Some(Outcome::Lost { problem, .. }) => problem.clone(),
+            _ => "the job has ended".to_owned(),
+        };
+        Error::Lost { problem, requests: vec![] }
+    }
+
+    /// Describes an error for all ranks. Names the rank that caused it, with its host and stages.
+    fn describe(&self, error: &Error) -> String {
+        let peer = |rank: usize| self.peers.get(rank).map_or("", |peer| &peer[..]);
+        match error {
+            Error::PeerFailed { rank, .. } | Error::InvalidMessage { rank, .. } => format!("{error}{}", peer(*rank)),
+            error => format!("rank {}: {error}{}", self.rank(), peer(self.rank())),
+        }
+    }
+
+    pub(crate) fn take_spans(&self) -> Spans {
+        mem::take(&mut self.state.lock().spans)
+    }
+
+    fn tag(&self, slot: usize, message: usize) -> u32 {
+        // The constructor checked the largest tag.
+        control::TAG + 1 + (slot * self.of_request.len() + message) as u32
+    }
+
+    /// Checks that a step of this rank will receive a message. Its size is checked when it is received.
+    fn check_expected(&self, Envelope { rank, tag, .. }: Envelope, slots: usize) -> Result<()> {
+        let index = (tag - control::TAG).checked_sub(1).map(|index| index as usize);
+        let message = index.filter(|index| index / self.of_request.len().max(1) < slots);
+        let message = message.and_then(|index| self.of_request.get(index % self.of_request.len().max(1)));
+        match message {
+            Some(message) if (message.from, message.to) == (rank, self.rank()) => Ok(()),
+            _ => Err(Error::InvalidMessage { rank, reason: format!("no step expects its tag {tag}") }),
+        }
+    }
+}
+
+fn wrong_size(rank: usize, expected: u64, found: u64) -> Error {
+    Error::InvalidMessage { rank, reason: format!("it has {found} bytes instead of {expected}") }
+}

@@ -1,0 +1,159 @@
+//! Protocol of requests that run on several ranks: begin, completion and failure.
+
+use super::{
+    Event, Messages, Outcome,
+    control::{Control, PartFailure},
+};
+use crate::{
+    engine::{Engine, Worker},
+    error::{Error, Result},
+    request::{Outputs, Request},
+    slot::Failure,
+};
+use std::{mem, sync::atomic::Ordering};
+
+impl Engine {
+    pub(super) fn handle(&self, messages: &Messages, events: &mut Vec<Event>, worker: &Worker) {
+        for event in events.drain(..) {
+            // An event may end a request, as what precedes it may.
+            self.end(worker);
+            match event {
+                Event::Step(ready, failure) => self.finish(ready, failure, worker),
+                Event::Control(rank, control) => {
+                    if let Err(error) = self.control(messages, rank, control, worker) {
+                        self.break_down(messages, &messages.describe(&error), true, worker);
+                    }
+                }
+                Event::Broken(error) => self.break_down(messages, &messages.describe(&error), true, worker),
+            }
+        }
+        if !worker.is_passing.get() {
+            self.drive(worker, || false);
+        }
+    }
+
+    /// Handles a control message.
+    fn control(&self, messages: &Messages, rank: usize, control: Control, worker: &Worker) -> Result<()> {
+        let invalid = |reason: String| Error::InvalidMessage { rank, reason };
+        match control {
+            Control::Begin { request, slot } if rank == 0 && messages.rank() != 0 => {
+                if !self.admission.take(slot) {
+                    return Err(invalid(format!("it begins request {request} in slot {slot}, which is not free")));
+                }
+                let outputs = Outputs::Owned(vec![]);
+                self.begin((slot, request), Request::new(), outputs, &[], false, worker);
+                Ok(())
+            }
+            Control::Complete { request, slot, failure } if messages.rank() == 0 => {
+                let known = self.slots.get(slot).ok_or_else(|| invalid(format!("it completes slot {slot}")))?;
+                let mut progress = known.progress.lock();
+                if progress.id != request || !progress.waiting_for.remove(&rank) {
+                    return Err(invalid(format!(
+                        "it completes request {request} in slot {slot}, which it does not run"
+                    )));
+                }
+                if let (Some(PartFailure { step, message }), Some(current)) = (failure, &mut progress.current) {
+                    let is_consequence = message.is_empty();
+                    let error =
+                        if is_consequence { Error::Withheld { rank } } else { Error::Reported { rank, message } };
+                    current.fail(Failure { step, error, is_consequence });
+                }
+                if progress.ends() {
+                    worker.ended.set(Some((slot, request)));
+                }
+                Ok(())
+            }
+            Control::Fail { message } => {
+                self.break_down(messages, &message, false, worker);
+                Ok(())
+            }
+            Control::End if rank == 0 && messages.rank() != 0 => {
+                messages.set_outcome(Outcome::Closed);
+                Ok(())
+            }
+            Control::Begin { .. } | Control::Complete { .. } | Control::End => {
+                Err(invalid("it is not one that this rank may send".into()))
+            }
+        }
+    }
+
+    /// Reports the completion of this rank's part of a request to rank 0.
+    pub(in crate::engine) fn report(
+        &self,
+        (slot, request): (usize, u64),
+        failure: Option<PartFailure>,
+        worker: &Worker,
+    ) {
+        let Some(messages) = self.messages.as_ref().filter(|messages| messages.rank() != 0) else { return };
+        messages.push_control(0, Control::Complete { request, slot, failure });
+        worker.has_messages.set(true);
+    }
+
+    /// Announces a request of rank 0 to the other ranks.
+    pub(in crate::engine) fn announce(&self, (slot, request): (usize, u64), worker: &Worker) {
+        let Some(messages) = self.messages.as_ref().filter(|messages| messages.rank() == 0) else { return };
+        for rank in messages.others() {
+            messages.push_control(rank, Control::Begin { request, slot });
+            worker.has_messages.set(true);
+        }
+        if messages.is_broken.load(Ordering::SeqCst) {
+            self.give_up(slot, (&messages.lost().to_string(), &[]), worker);
+        }
+    }
+
+    /// Ends the job with a problem: fails all requests, and tells the other ranks unless one of them has reported it.
+    fn break_down(&self, messages: &Messages, problem: &str, is_own: bool, worker: &Worker) {
+        let requests = self.slots.iter().filter_map(|slot| {
+            let progress = slot.progress.lock();
+            progress.current.is_some().then_some(progress.id)
+        });
+        let mut requests: Vec<u64> = requests.collect();
+        requests.sort_unstable();
+        messages.set_outcome(Outcome::Lost { problem: problem.to_owned(), requests: requests.clone() });
+        if messages.is_broken.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        if is_own {
+            let fail = || Control::Fail { message: problem.to_owned() };
+            messages.others().for_each(|rank| messages.push_control(rank, fail()));
+            worker.has_messages.set(true);
+        }
+        for slot in 0..self.slots.len() {
+            self.give_up(slot, (problem, &requests), worker);
+            self.end(worker);
+        }
+        let steps = {
+            let mut state = messages.state.lock();
+            state.has_abandoned |= !state.steps.is_empty();
+            mem::take(&mut state.steps)
+        };
+        for step in steps {
+            self.finish(step.ready, Some(messages.lost()), worker);
+            self.end(worker);
+        }
+        messages.wake();
+    }
+
+    /// Fails the request in a slot, which no longer waits for other ranks.
+    fn give_up(&self, slot: usize, (problem, requests): (&str, &[u64]), worker: &Worker) {
+        let mut progress = self.slots[slot].progress.lock();
+        progress.waiting_for.clear();
+        if let Some(current) = &mut progress.current {
+            // Precedes all other failures.
+            let error = Error::Lost { problem: problem.to_owned(), requests: requests.to_vec() };
+            current.failure = Some(Failure { step: 0, error, is_consequence: false });
+        }
+        if progress.ends() {
+            worker.ended.set(Some((slot, progress.id)));
+        }
+    }
+
+    /// Ends the job with an error of this rank.
+    pub(crate) fn fail_job(&self, message: &str) {
+        let Some(messages) = &self.messages else { return };
+        let worker = Worker::default();
+        self.break_down(messages, &format!("rank {}: {message}", messages.rank()), true, &worker);
+        self.start_messages(&worker);
+        self.end(&worker);
+    }
+}
