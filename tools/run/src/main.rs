@@ -6,6 +6,7 @@ mod describe;
 mod expected;
 mod files;
 mod inputs;
+mod job;
 mod measure;
 mod numbers;
 mod report;
@@ -14,7 +15,13 @@ mod signals;
 use arguments::Arguments;
 use clap::CommandFactory;
 use divi_runtime::{Error, Options, Runtime, bundle::Bundle};
-use std::{process::ExitCode, sync::Arc, time::Instant};
+use job::Job;
+use signals::Signals;
+use std::{
+    process::ExitCode,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 const INTERRUPTED: u8 = 130;
 /// Allocations above this size are returned to the system when freed. By default, the C library would retain the memory used
@@ -49,29 +56,51 @@ fn run(arguments: &Arguments) -> Result<ExitCode, String> {
         files::print(&describe::bundle(&bundle, arguments.in_flight))?;
         return Ok(ExitCode::SUCCESS);
     }
-    files::check_outputs(arguments, Bundle::read(folder).ok().as_ref())?;
-    let signals = signals::Signals::watch()?;
-    let start = Instant::now();
+    // Before other threads exist, also those of MPI.
+    let signals = Signals::watch()?;
+    match Job::join()? {
+        Some(job) => job.run(arguments, &signals),
+        None => {
+            files::check_outputs(arguments, Bundle::read(folder).ok().as_ref())?;
+            let start = Instant::now();
+            let runtime = Arc::new(load(arguments, None).map_err(|error| error.to_string())?);
+            serve_user(arguments, &signals, &runtime, start.elapsed())
+        }
+    }
+}
+
+/// Loads the bundle, or the part of a rank.
+fn load(arguments: &Arguments, job: Option<&Job>) -> Result<Runtime, Error> {
     let (&Arguments { threads, in_flight, .. }, cold) = (arguments, arguments.cold());
     let choices = arguments.choices.clone();
     let (allowed_paths, map_weights) = (arguments.allowed_paths.clone(), arguments.maps_weights);
-    let options = Options { threads, in_flight, cold, choices, allowed_paths, map_weights, ..Options::default() };
-    let runtime = Arc::new(Runtime::load(folder, options).map_err(|error| error.to_string())?);
-    let load_time = start.elapsed();
+    let communicator = job.map(Job::communicator);
+    let options =
+        Options { threads, in_flight, cold, choices, allowed_paths, map_weights, communicator, ..Options::default() };
+    Runtime::load(&arguments.bundle, options)
+}
+
+/// Runs the requests of the user, and reports and writes their results.
+fn serve_user(
+    arguments: &Arguments,
+    signals: &Signals,
+    runtime: &Arc<Runtime>,
+    load_time: Duration,
+) -> Result<ExitCode, String> {
     if runtime.bundle().lacks_extents && !arguments.is_quiet {
         eprintln!(
             "divi-run: warning: '{}' has format divi-bundle/1, which does not state the bytes that its calls access; compile the model again",
-            folder.display()
+            arguments.bundle.display()
         );
     }
-    signals.close_on_signal(&runtime);
-    let inputs = inputs::gather(&runtime, arguments)?;
-    let expected = expected::read(&runtime, arguments)?;
-    let reference = compare::reference(&runtime, &inputs, arguments)?;
+    signals.close_on_signal(runtime);
+    let inputs = inputs::gather(runtime, arguments)?;
+    let expected = expected::read(runtime, arguments)?;
+    let reference = compare::reference(runtime, &inputs, arguments)?;
     if arguments.is_info && !arguments.is_json {
         files::print(&describe::bundle(runtime.bundle(), arguments.in_flight))?;
     }
-    let measured = match measure::measure(&runtime, &inputs, arguments) {
+    let measured = match measure::measure(runtime, &inputs, arguments) {
         Err(Error::Cancelled | Error::Closed) if signals.were_seen() => {
             eprintln!("divi-run: interrupted");
             return Ok(ExitCode::from(INTERRUPTED));
@@ -79,14 +108,14 @@ fn run(arguments: &Arguments) -> Result<ExitCode, String> {
         other => other.map_err(|error| error.to_string())?,
     };
     files::write_outputs(arguments, &measured.outputs)?;
-    files::write_measurements(arguments, &runtime, &measured)?;
+    files::write_measurements(arguments, runtime, &measured)?;
     let differences = compare::compare(&reference, &measured.outputs)?;
     let differences = match arguments.by_task {
         true => compare::by_task(&runtime.bundle().task_results, &differences),
         false => differences.into_iter().flatten().collect(),
     };
     if !arguments.is_quiet || arguments.is_json {
-        files::print(&report::report(&runtime, &measured, &differences, arguments, load_time))?;
+        files::print(&report::report(runtime, &measured, &differences, arguments, load_time))?;
     }
     let compared = expected::compare(&expected, &measured.outputs, arguments.tolerance)?;
     if !arguments.is_quiet && !arguments.is_json {

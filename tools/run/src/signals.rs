@@ -1,4 +1,6 @@
 //! Interrupts: the first one cancels running requests, a second one ends the program immediately.
+//!
+//! Launchers of jobs send SIGTERM to all ranks if one of them has failed: it ends this rank with an error.
 
 use crate::INTERRUPTED;
 use divi_runtime::Runtime;
@@ -11,18 +13,26 @@ use std::{
     thread,
 };
 
+/// Error of a rank that is ended by a signal.
+const TERMINATED: &str = "a signal has ended this rank, which a launcher sends if another rank has failed";
+
 #[derive(Clone)]
 pub(crate) struct Signals(Arc<Watched>);
 
 struct Watched {
     were_seen: AtomicBool,
+    /// True if this process is a rank of a job.
+    is_rank: AtomicBool,
+    /// True if the process is about to end, so that signals have no effect.
+    is_ending: AtomicBool,
     runtime: Mutex<Weak<Runtime>>,
 }
 
 impl Signals {
     /// Starts the signal thread. Must be called before other threads are started, so that only this thread receives signals.
     pub(crate) fn watch() -> Result<Self, String> {
-        let watched = Watched { were_seen: AtomicBool::new(false), runtime: Mutex::new(Weak::new()) };
+        let no = || AtomicBool::new(false);
+        let watched = Watched { were_seen: no(), is_rank: no(), is_ending: no(), runtime: Mutex::new(Weak::new()) };
         let signals = Self(Arc::new(watched));
         // SAFETY: a signal set is plain data, and is emptied before use.
         let mut set: libc::sigset_t = unsafe { mem::zeroed() };
@@ -40,7 +50,7 @@ impl Signals {
                 let mut signal = 0;
                 // SAFETY: both arguments outlive the call.
                 if unsafe { libc::sigwait(&set, &mut signal) } == 0 {
-                    theirs.handle();
+                    theirs.handle(signal);
                 }
             }
         };
@@ -48,10 +58,21 @@ impl Signals {
         Ok(signals)
     }
 
-    fn handle(&self) {
+    fn handle(&self, signal: libc::c_int) {
+        if self.0.is_ending.load(Ordering::SeqCst) {
+            return;
+        }
         let is_second = self.0.were_seen.swap(true, Ordering::SeqCst);
         let runtime = self.0.runtime.lock().unwrap_or_else(PoisonError::into_inner).upgrade();
+        let is_rank = self.0.is_rank.load(Ordering::SeqCst);
         match runtime {
+            Some(runtime) if is_rank && !is_second && (signal == libc::SIGTERM || runtime.rank() > 0) => {
+                runtime.fail(TERMINATED);
+            }
+            None if is_rank => {
+                eprintln!("divi-run: error: {TERMINATED}");
+                std::process::exit(1)
+            }
             Some(runtime) if !is_second => runtime.close(),
             // Nothing runs yet, or a second interrupt arrived.
             _ => {
@@ -59,6 +80,16 @@ impl Signals {
                 std::process::exit(INTERRUPTED.into())
             }
         }
+    }
+
+    /// Notes that this process is a rank of a job.
+    pub(crate) fn set_rank(&self) {
+        self.0.is_rank.store(true, Ordering::SeqCst);
+    }
+
+    /// Ignores signals from now on, because the process ends.
+    pub(crate) fn ignore(&self) {
+        self.0.is_ending.store(true, Ordering::SeqCst);
     }
 
     /// Makes interrupts close the runtime from now on.

@@ -1,0 +1,278 @@
+/* Binding to the implementation of MPI that this file is compiled with. */
+#include "divi_mpi.h"
+
+#include <limits.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(OPEN_MPI) && OPEN_MPI
+#include <mpi-ext.h>
+#endif
+#if defined(OMPI_HAVE_MPI_EXT_FTMPI) && OMPI_HAVE_MPI_EXT_FTMPI
+#define HAS_FAULT_TOLERANCE 1
+#else
+#define HAS_FAULT_TOLERANCE 0
+#endif
+
+/* Counts of MPI are of type int, so that a message of more bytes than this is sent in parts. */
+#define PART ((uint64_t)1 << 30)
+
+/* Operation: the requests of the parts of a message. */
+struct divi_mpi_operation {
+  /* Peer, or -1 for a collective operation. */
+  int64_t peer;
+  int64_t tag;
+  int is_receive;
+  uint64_t bytes;
+  /* Bytes of the parts that are complete. */
+  uint64_t complete;
+  size_t parts;
+  /* Number of the first part that is not complete. */
+  size_t next;
+  MPI_Request requests[];
+};
+
+static MPI_Comm comm = MPI_COMM_NULL;
+static char last_message[MPI_MAX_ERROR_STRING + 64];
+
+static int64_t write_text(char *text, size_t bytes, const char *source) {
+  if (bytes > 0) {
+    snprintf(text, bytes, "%s", source);
+  }
+  return 0;
+}
+
+/* Notes a failure. Returns its status. */
+static int64_t fail(int code, int64_t peer, struct divi_mpi_envelope *envelope) {
+  int length = 0, class = MPI_ERR_OTHER;
+  if (MPI_Error_string(code, last_message, &length) != MPI_SUCCESS) {
+    snprintf(last_message, sizeof last_message, "error %d", code);
+  }
+  MPI_Error_class(code, &class);
+  if (envelope != NULL) {
+    envelope->rank = peer;
+  }
+  if (class == MPI_ERR_TRUNCATE) {
+    return DIVI_MPI_TOO_LONG;
+  }
+#if HAS_FAULT_TOLERANCE
+  if (class == MPIX_ERR_PROC_FAILED || class == MPIX_ERR_PROC_FAILED_PENDING || class == MPIX_ERR_REVOKED) {
+    if (envelope != NULL && peer < 0) {
+      MPI_Group all, failed;
+      int first = 0, rank = -1;
+      MPIX_Comm_failure_ack(comm);
+      MPIX_Comm_failure_get_acked(comm, &failed);
+      MPI_Group_size(failed, &rank);
+      if (rank > 0) {
+        MPI_Comm_group(comm, &all);
+        MPI_Group_translate_ranks(failed, 1, &first, all, &rank);
+        MPI_Group_free(&all);
+        envelope->rank = rank;
+      }
+      MPI_Group_free(&failed);
+    }
+    return DIVI_MPI_PEER_FAILED;
+  }
+#endif
+  return DIVI_MPI_FAILED;
+}
+
+static int64_t initialize(void) {
+  int provided = MPI_THREAD_SINGLE;
+  int code = MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &provided);
+  if (code != MPI_SUCCESS) {
+    return fail(code, -1, NULL);
+  }
+  if (provided < MPI_THREAD_SERIALIZED) {
+    snprintf(last_message, sizeof last_message, "the library supports one thread only (MPI_THREAD_SERIALIZED is needed)");
+    return DIVI_MPI_FAILED;
+  }
+  code = MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  if (code != MPI_SUCCESS) {
+    return fail(code, -1, NULL);
+  }
+  /* Errors are returned instead of ending the job. */
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+  code = MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  return code == MPI_SUCCESS ? 0 : fail(code, -1, NULL);
+}
+
+static int64_t own_rank(void) {
+  int rank = 0;
+  int code = MPI_Comm_rank(comm, &rank);
+  return code == MPI_SUCCESS ? rank : fail(code, -1, NULL);
+}
+
+static int64_t job_size(void) {
+  int size = 0;
+  int code = MPI_Comm_size(comm, &size);
+  return code == MPI_SUCCESS ? size : fail(code, -1, NULL);
+}
+
+static int64_t max_tag(void) {
+  int *value = NULL, is_set = 0;
+  int code = MPI_Comm_get_attr(comm, MPI_TAG_UB, &value, &is_set);
+  if (code != MPI_SUCCESS) {
+    return fail(code, -1, NULL);
+  }
+  /* The standard guarantees 32767. */
+  return is_set ? *value : 32767;
+}
+
+static int64_t library(char *text, size_t bytes) {
+  char version[MPI_MAX_LIBRARY_VERSION_STRING];
+  int length = 0;
+  int code = MPI_Get_library_version(version, &length);
+  if (code != MPI_SUCCESS) {
+    return fail(code, -1, NULL);
+  }
+  /* The first line has name and version. */
+  version[strcspn(version, "\n,")] = '\0';
+  return write_text(text, bytes, version);
+}
+
+static struct divi_mpi_operation *allocate(int64_t peer, int64_t tag, int is_receive, uint64_t bytes) {
+  size_t parts = bytes == 0 ? 1 : (size_t)((bytes + PART - 1) / PART);
+  struct divi_mpi_operation *operation = calloc(1, sizeof *operation + parts * sizeof(MPI_Request));
+  if (operation == NULL) {
+    snprintf(last_message, sizeof last_message, "there is not enough memory for a message");
+    return NULL;
+  }
+  operation->peer = peer;
+  operation->tag = tag;
+  operation->is_receive = is_receive;
+  operation->bytes = bytes;
+  operation->parts = parts;
+  return operation;
+}
+
+static int64_t start(int64_t peer, int64_t tag, char *data, uint64_t bytes, int is_receive,
+                     struct divi_mpi_operation **operation) {
+  struct divi_mpi_operation *made = allocate(peer, tag, is_receive, bytes);
+  *operation = made;
+  if (made == NULL) {
+    return DIVI_MPI_FAILED;
+  }
+  for (size_t part = 0; part < made->parts; part++) {
+    uint64_t offset = part * PART, left = bytes - offset;
+    int count = (int)(left < PART ? left : PART);
+    int code = is_receive
+                   ? MPI_Irecv(data + offset, count, MPI_BYTE, (int)peer, (int)tag, comm, &made->requests[part])
+                   : MPI_Isend(data + offset, count, MPI_BYTE, (int)peer, (int)tag, comm, &made->requests[part]);
+    if (code != MPI_SUCCESS) {
+      struct divi_mpi_envelope envelope;
+      int64_t status = fail(code, peer, &envelope);
+      /* Earlier parts may be in progress: their requests are not freed. */
+      if (part == 0) {
+        free(made);
+      }
+      *operation = NULL;
+      return status;
+    }
+  }
+  return 0;
+}
+
+static int64_t start_send(int64_t to, int64_t tag, const void *data, uint64_t bytes,
+                          struct divi_mpi_operation **operation) {
+  return start(to, tag, (char *)data, bytes, 0, operation);
+}
+
+static int64_t start_receive(int64_t from, int64_t tag, void *data, uint64_t bytes,
+                             struct divi_mpi_operation **operation) {
+  return start(from, tag, data, bytes, 1, operation);
+}
+
+static int64_t test(struct divi_mpi_operation *operation, struct divi_mpi_envelope *envelope) {
+  while (operation->next < operation->parts) {
+    MPI_Status status;
+    int is_complete = 0, count = 0;
+    int code = MPI_Test(&operation->requests[operation->next], &is_complete, &status);
+    if (code != MPI_SUCCESS) {
+      int64_t peer = operation->peer;
+      free(operation);
+      return fail(code, peer, envelope);
+    }
+    if (!is_complete) {
+      return 0;
+    }
+    operation->next++;
+    if (operation->is_receive) {
+      MPI_Get_count(&status, MPI_BYTE, &count);
+      operation->complete += (uint64_t)count;
+      if (count == 0 && operation->next == 1 && operation->parts > 1) {
+        /* An empty message has one part only: the other receive operations match nothing. */
+        for (size_t part = 1; part < operation->parts; part++) {
+          MPI_Cancel(&operation->requests[part]);
+          MPI_Request_free(&operation->requests[part]);
+        }
+        operation->next = operation->parts;
+      }
+    } else {
+      operation->complete = operation->bytes;
+    }
+  }
+  envelope->rank = operation->peer;
+  envelope->tag = operation->tag;
+  envelope->bytes = operation->complete;
+  free(operation);
+  return 1;
+}
+
+static int64_t probe(int64_t tag, struct divi_mpi_envelope *envelope) {
+  MPI_Status status;
+  int has_arrived = 0, count = 0;
+  int code = MPI_Iprobe(MPI_ANY_SOURCE, tag < 0 ? MPI_ANY_TAG : (int)tag, comm, &has_arrived, &status);
+  if (code != MPI_SUCCESS) {
+    return fail(code, -1, envelope);
+  }
+  if (has_arrived) {
+    MPI_Get_count(&status, MPI_BYTE, &count);
+    envelope->rank = status.MPI_SOURCE;
+    envelope->tag = status.MPI_TAG;
+    envelope->bytes = (uint64_t)count;
+  }
+  return has_arrived;
+}
+
+static int64_t all_gather(const void *own, void *all, uint64_t bytes, struct divi_mpi_operation **operation) {
+  struct divi_mpi_operation *made = allocate(-1, 0, 0, bytes);
+  *operation = made;
+  if (made == NULL) {
+    return DIVI_MPI_FAILED;
+  }
+  if (bytes > PART) {
+    free(made);
+    *operation = NULL;
+    snprintf(last_message, sizeof last_message, "a record of %llu bytes is too long", (unsigned long long)bytes);
+    return DIVI_MPI_FAILED;
+  }
+  int code = MPI_Iallgather(own, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, comm, &made->requests[0]);
+  if (code != MPI_SUCCESS) {
+    free(made);
+    *operation = NULL;
+    return fail(code, -1, NULL);
+  }
+  return 0;
+}
+
+static int64_t finalize(void) {
+  int code = MPI_Comm_free(&comm);
+  if (code == MPI_SUCCESS) {
+    code = MPI_Finalize();
+  }
+  return code == MPI_SUCCESS ? 0 : fail(code, -1, NULL);
+}
+
+static int64_t message(char *text, size_t bytes) { return write_text(text, bytes, last_message); }
+
+const struct divi_mpi *divi_mpi_binding(void) {
+  static const struct divi_mpi functions = {
+      DIVI_MPI_VERSION, initialize, own_rank, job_size,   max_tag,  library, start_send,
+      start_receive,    test,       probe,    all_gather, finalize, message,
+  };
+  return &functions;
+}

@@ -1,0 +1,181 @@
+//! Bindings to implementations of MPI: shared libraries with the interface of `binding/divi_mpi.h`.
+
+use divi_runtime::communicator::{Envelope, Operation};
+use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
+use std::{
+    ffi::{c_char, c_void},
+    path::Path,
+    ptr,
+};
+
+/// Version of the interface.
+const VERSION: u64 = 1;
+/// Status of an operation with a rank that has failed.
+pub(super) const PEER_FAILED: i64 = -2;
+/// Status of a receive operation that has met a longer message.
+pub(super) const TOO_LONG: i64 = -3;
+/// Maximum length of texts.
+const MOST_TEXT: usize = 1024;
+
+/// `struct divi_mpi_envelope`.
+#[repr(C)]
+struct RawEnvelope {
+    rank: i64,
+    tag: i64,
+    bytes: u64,
+}
+
+/// `struct divi_mpi`.
+#[repr(C)]
+struct Functions {
+    version: u64,
+    initialize: unsafe extern "C" fn() -> i64,
+    rank: unsafe extern "C" fn() -> i64,
+    size: unsafe extern "C" fn() -> i64,
+    max_tag: unsafe extern "C" fn() -> i64,
+    library: unsafe extern "C" fn(*mut c_char, usize) -> i64,
+    send: unsafe extern "C" fn(i64, i64, *const c_void, u64, *mut *mut c_void) -> i64,
+    receive: unsafe extern "C" fn(i64, i64, *mut c_void, u64, *mut *mut c_void) -> i64,
+    test: unsafe extern "C" fn(*mut c_void, *mut RawEnvelope) -> i64,
+    probe: unsafe extern "C" fn(i64, *mut RawEnvelope) -> i64,
+    all_gather: unsafe extern "C" fn(*const c_void, *mut c_void, u64, *mut *mut c_void) -> i64,
+    finalize: unsafe extern "C" fn() -> i64,
+    message: unsafe extern "C" fn(*mut c_char, usize) -> i64,
+}
+
+/// Failure of an operation.
+pub(super) struct Failure {
+    pub(super) status: i64,
+    /// Rank that the operation failed with, if it is known.
+    pub(super) rank: Option<usize>,
+    pub(super) problem: String,
+}
+
+type Result<T> = std::result::Result<T, Failure>;
+
+/// Loaded binding. It is never unloaded: MPI has threads and exit handlers.
+pub(super) struct Binding(&'static Functions);
+
+/// Gather operation in progress.
+pub(super) struct Gather(Operation);
+
+impl Binding {
+    pub(super) fn load(path: &Path) -> std::result::Result<Self, String> {
+        // SAFETY: the library is trusted like this program, whose user names it or has installed it beside it. Components of
+        // implementations of MPI need its symbols (`RTLD_GLOBAL`).
+        let library =
+            unsafe { Library::open(Some(path), RTLD_NOW | RTLD_GLOBAL) }.map_err(|error| error.to_string())?;
+        type Entry = unsafe extern "C" fn() -> *const Functions;
+        // SAFETY: the symbol has this type in all versions.
+        let entry = unsafe { library.get::<Entry>(b"divi_mpi_binding\0") }
+            .map_err(|_| "it has no function divi_mpi_binding".to_owned())?;
+        // SAFETY: as above.
+        let functions = unsafe { entry() };
+        // SAFETY: the version comes first in all versions, and the functions are static.
+        let version = unsafe { *functions.cast::<u64>() };
+        std::mem::forget(library);
+        if version != VERSION {
+            return Err(format!("its interface has version {version}, and version {VERSION} is needed"));
+        }
+        // SAFETY: the version has been checked, and the library stays loaded.
+        Ok(Self(unsafe { &*functions }))
+    }
+
+    /// Returns a nonnegative result, or the failure.
+    fn check(&self, result: i64, rank: i64) -> Result<u64> {
+        u64::try_from(result).map_err(|_| {
+            let problem = self.text(self.0.message);
+            Failure { status: result, rank: usize::try_from(rank).ok(), problem }
+        })
+    }
+
+    fn text(&self, write: unsafe extern "C" fn(*mut c_char, usize) -> i64) -> String {
+        let mut text = [0_u8; MOST_TEXT];
+        // SAFETY: the buffer has the given size.
+        unsafe { write(text.as_mut_ptr().cast(), text.len()) };
+        let end = text.iter().position(|&byte| byte == 0).unwrap_or(0);
+        String::from_utf8_lossy(&text[..end]).into_owned()
+    }
+
+    pub(super) fn initialize(&self) -> Result<()> {
+        // SAFETY: called once, before all other functions.
+        self.check(unsafe { (self.0.initialize)() }, -1).map(drop)
+    }
+
+    pub(super) fn rank(&self) -> Result<usize> {
+        // SAFETY: MPI is initialized.
+        self.check(unsafe { (self.0.rank)() }, -1).map(|rank| rank as usize)
+    }
+
+    pub(super) fn size(&self) -> Result<usize> {
+        // SAFETY: as above.
+        self.check(unsafe { (self.0.size)() }, -1).map(|size| size as usize)
+    }
+
+    pub(super) fn max_tag(&self) -> Result<u32> {
+        // SAFETY: as above.
+        let tag = self.check(unsafe { (self.0.max_tag)() }, -1)?;
+        Ok(u32::try_from(tag).unwrap_or(u32::MAX).min(i32::MAX as u32))
+    }
+
+    pub(super) fn library(&self) -> String {
+        self.text(self.0.library)
+    }
+
+    /// # Safety
+    /// As for [`Communicator::send`](divi_runtime::communicator::Communicator::send).
+    pub(super) unsafe fn send(&self, to: usize, tag: u32, data: *const u8, bytes: u64) -> Result<Operation> {
+        let mut operation = ptr::null_mut();
+        // SAFETY: guaranteed by the caller.
+        let result = unsafe { (self.0.send)(to as i64, i64::from(tag), data.cast(), bytes, &mut operation) };
+        self.check(result, to as i64).map(|_| Operation(operation.expose_provenance() as u64))
+    }
+
+    /// # Safety
+    /// As for [`Communicator::receive`](divi_runtime::communicator::Communicator::receive).
+    pub(super) unsafe fn receive(&self, from: usize, tag: u32, data: *mut u8, bytes: u64) -> Result<Operation> {
+        let mut operation = ptr::null_mut();
+        // SAFETY: guaranteed by the caller.
+        let result = unsafe { (self.0.receive)(from as i64, i64::from(tag), data.cast(), bytes, &mut operation) };
+        self.check(result, from as i64).map(|_| Operation(operation.expose_provenance() as u64))
+    }
+
+    pub(super) fn test(&self, Operation(operation): Operation) -> Result<Option<Envelope>> {
+        let mut envelope = RawEnvelope { rank: -1, tag: 0, bytes: 0 };
+        let operation = ptr::with_exposed_provenance_mut(operation as usize);
+        // SAFETY: the operation is in progress: it is not tested again after it was complete or has failed.
+        let result = unsafe { (self.0.test)(operation, &mut envelope) };
+        Ok((self.check(result, envelope.rank)? == 1).then(|| described(&envelope)))
+    }
+
+    pub(super) fn probe(&self, tag: Option<u32>) -> Result<Option<Envelope>> {
+        let mut envelope = RawEnvelope { rank: -1, tag: 0, bytes: 0 };
+        // SAFETY: the envelope outlives the call.
+        let result = unsafe { (self.0.probe)(tag.map_or(-1, i64::from), &mut envelope) };
+        Ok((self.check(result, envelope.rank)? == 1).then(|| described(&envelope)))
+    }
+
+    /// Starts to gather the bytes of all ranks. `all` must neither move nor be freed until [`Binding::test_gather`] has
+    /// returned true.
+    pub(super) fn all_gather(&self, own: &[u8], all: &mut [u8]) -> Result<Gather> {
+        let mut operation = ptr::null_mut();
+        let (own, bytes) = (own.as_ptr().cast(), own.len() as u64);
+        // SAFETY: the buffers have the sizes, and the callers of this crate keep both until the operation is complete.
+        let result = unsafe { (self.0.all_gather)(own, all.as_mut_ptr().cast(), bytes, &mut operation) };
+        self.check(result, -1).map(|_| Gather(Operation(operation.expose_provenance() as u64)))
+    }
+
+    /// Returns true if the operation is complete.
+    pub(super) fn test_gather(&self, Gather(operation): &Gather) -> Result<bool> {
+        self.test(*operation).map(|envelope| envelope.is_some())
+    }
+
+    pub(super) fn finalize(&self) -> Result<()> {
+        // SAFETY: no operation is in progress, and the functions are not called afterwards.
+        self.check(unsafe { (self.0.finalize)() }, -1).map(drop)
+    }
+}
+
+fn described(&RawEnvelope { rank, tag, bytes }: &RawEnvelope) -> Envelope {
+    Envelope { rank: usize::try_from(rank).unwrap_or(0), tag: u32::try_from(tag).unwrap_or(0), bytes }
+}

@@ -1,0 +1,171 @@
+//! MPI as a [`Communicator`]: detection of launchers ([`Launch`]) and bindings to implementations of MPI.
+//!
+//! Implementations of MPI have different ABIs. A binding is a small shared library (`binding/divi_mpi.c`) that is built for one
+//! of them (`tools/mpi-binding`) and has the same interface for all (`binding/divi_mpi.h`). It is loaded only if the environment
+//! of a launcher is present, so that nothing else depends on MPI.
+
+mod ffi;
+mod launch;
+
+use divi_runtime::{
+    Error as RuntimeError, Result as RuntimeResult,
+    communicator::{Communicator, Envelope, Operation},
+};
+use ffi::{Binding, Failure};
+pub use launch::{Implementation, Launch};
+use std::{
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    thread,
+    time::Duration,
+};
+
+/// Error of joining a job.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// No binding was found.
+    #[error(
+        "started by {launcher}, and there is no binding to MPI: searched {}; build it with tools/mpi-binding, or name it in \
+         {variable}", list(.searched), variable = launch::VARIABLE
+    )]
+    NoBinding {
+        /// Description of the launcher.
+        launcher: &'static str,
+        /// Files that do not exist.
+        searched: Vec<PathBuf>,
+    },
+    /// A binding cannot be loaded.
+    #[error("cannot load '{path}': {problem}; build it again with tools/mpi-binding")]
+    Unloadable {
+        /// File.
+        path: PathBuf,
+        /// Error of the loader.
+        problem: String,
+    },
+    /// MPI cannot be initialized.
+    #[error("cannot initialize MPI with '{path}', as started by {launcher}: {problem}")]
+    Initialization {
+        /// File of the binding.
+        path: PathBuf,
+        /// Description of the launcher.
+        launcher: &'static str,
+        /// Error of MPI.
+        problem: String,
+    },
+}
+
+fn list(files: &[PathBuf]) -> String {
+    files.iter().map(|file| format!("'{}'", file.display())).collect::<Vec<_>>().join(", ")
+}
+
+/// Shortest and longest time between two tests of a collective operation: waiting ranks leave their cores to busy ones.
+const SLEEP: (Duration, Duration) = (Duration::from_micros(20), Duration::from_millis(1));
+
+/// All ranks of a job (`MPI_COMM_WORLD`).
+pub struct World {
+    /// Calls are serialized, as `MPI_THREAD_SERIALIZED` requires.
+    binding: Mutex<Binding>,
+    rank: usize,
+    size: usize,
+    max_tag: u32,
+    library: String,
+}
+
+impl World {
+    /// Joins the job that a launcher has started this process for. Returns `None` if the job has one rank.
+    pub fn join(launch: &Launch) -> Result<Option<Arc<Self>>, Error> {
+        let path = launch.binding()?;
+        let binding = Binding::load(&path).map_err(|problem| Error::Unloadable { path: path.clone(), problem })?;
+        let joined = binding.initialize().and_then(|()| {
+            let (rank, size, max_tag) = (binding.rank()?, binding.size()?, binding.max_tag()?);
+            let library = binding.library();
+            Ok(Self { binding: Mutex::new(binding), rank, size, max_tag, library })
+        });
+        let initialization = |failure: Failure| {
+            let launcher = launch.launcher();
+            Error::Initialization { path: path.clone(), launcher, problem: failure.problem }
+        };
+        let world = joined.map_err(initialization)?;
+        if world.size > 1 {
+            return Ok(Some(Arc::new(world)));
+        }
+        world.lock().finalize().map_err(initialization)?;
+        Ok(None)
+    }
+
+    /// Returns the name and version of the implementation.
+    pub fn library(&self) -> &str {
+        &self.library
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Binding> {
+        self.binding.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns the error of a failed operation. `peer` is the other rank of the operation, if there is one.
+fn error(failure: Failure, peer: Option<usize>) -> RuntimeError {
+    let Failure { status, rank, problem } = failure;
+    match (status, rank.or(peer)) {
+        (ffi::PEER_FAILED, Some(rank)) => RuntimeError::PeerFailed { rank, problem },
+        (ffi::TOO_LONG, Some(rank)) => RuntimeError::InvalidMessage { rank, reason: problem },
+        _ => RuntimeError::Communication { problem },
+    }
+}
+
+impl Communicator for World {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn size(&self) -> usize {
+        self.size
+    }
+
+    fn max_tag(&self) -> u32 {
+        self.max_tag
+    }
+
+    unsafe fn send(&self, to: usize, tag: u32, data: *const u8, bytes: u64) -> RuntimeResult<Operation> {
+        // SAFETY: guaranteed by the caller.
+        unsafe { self.lock().send(to, tag, data, bytes) }.map_err(|failure| error(failure, Some(to)))
+    }
+
+    unsafe fn receive(&self, from: usize, tag: u32, data: *mut u8, bytes: u64) -> RuntimeResult<Operation> {
+        // SAFETY: guaranteed by the caller.
+        unsafe { self.lock().receive(from, tag, data, bytes) }.map_err(|failure| error(failure, Some(from)))
+    }
+
+    fn test(&self, operation: Operation) -> RuntimeResult<Option<Envelope>> {
+        self.lock().test(operation).map_err(|failure| error(failure, None))
+    }
+
+    fn probe(&self, tag: Option<u32>) -> RuntimeResult<Option<Envelope>> {
+        self.lock().probe(tag).map_err(|failure| error(failure, None))
+    }
+
+    fn all_gather(&self, own: &[u8]) -> RuntimeResult<Vec<Vec<u8>>> {
+        let failed = |failure| error(failure, None);
+        let mut all = vec![0; own.len() * self.size];
+        let started = self.lock().all_gather(own, &mut all).map_err(failed)?;
+        let mut sleep = SLEEP.0;
+        loop {
+            let tested = self.lock().test_gather(&started);
+            match tested {
+                Ok(true) => break,
+                Ok(false) => thread::sleep(sleep),
+                Err(failure) => {
+                    // MPI may still access the bytes.
+                    std::mem::forget(all);
+                    return Err(error(failure, None));
+                }
+            }
+            sleep = (sleep * 2).min(SLEEP.1);
+        }
+        Ok(all.chunks(own.len().max(1)).map(<[u8]>::to_vec).collect())
+    }
+
+    fn finalize(&self) -> RuntimeResult<()> {
+        self.lock().finalize().map_err(|failure| error(failure, None))
+    }
+}

@@ -1,0 +1,306 @@
+//! Tests of `mpirun -n N divi-run`, with each implementation of MPI that is installed.
+#![cfg(test)]
+
+// Builder of bundles, shared with the runtime's tests.
+#[allow(dead_code, reason = "the runtime's tests use more of it")]
+#[path = "../../../runtime/tests/runtime/kit.rs"]
+mod kit;
+
+use divi_npy::npy;
+use divi_runtime::bundle::{Buffer, Mode};
+use kit::{BundleBuilder, Folder, call, full};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Child, Command, Output, Stdio},
+    sync::OnceLock,
+    thread,
+    time::{Duration, Instant},
+};
+
+/// Time limit of a job: a job that takes longer hangs.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Installed implementation of MPI, with its binding.
+struct Mpi {
+    mpirun: PathBuf,
+    options: &'static [&'static str],
+    binding: PathBuf,
+}
+
+/// Returns the implementations that are installed: Open MPI from PyPI in the virtual environment of the tests, and MPICH and
+/// Open MPI as Debian's packages.
+fn implementations() -> &'static [Mpi] {
+    static ALL: OnceLock<Vec<Mpi>> = OnceLock::new();
+    ALL.get_or_init(|| {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let venv = root.join(".venv/bin");
+        // More ranks than cores, and root in containers.
+        const OPEN_MPI: &[&str] = &["--allow-run-as-root", "--oversubscribe"];
+        let candidates = [
+            (venv.join("mpicc"), venv.join("mpirun"), OPEN_MPI),
+            ("/usr/bin/mpicc.openmpi".into(), "/usr/bin/mpirun.openmpi".into(), OPEN_MPI),
+            ("/usr/bin/mpicc.mpich".into(), "/usr/bin/mpirun.mpich".into(), &[][..]),
+        ];
+        let mut found = vec![];
+        for (index, (mpicc, mpirun, options)) in candidates.into_iter().enumerate() {
+            if !mpicc.exists() || !mpirun.exists() {
+                continue;
+            }
+            let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("mpi-{index}"));
+            let built = Command::new(root.join("tools/mpi-binding"))
+                .arg("--mpicc")
+                .arg(&mpicc)
+                .arg("-o")
+                .arg(&folder)
+                .output()
+                .unwrap();
+            assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+            let binding = PathBuf::from(String::from_utf8(built.stdout).unwrap().trim());
+            found.push(Mpi { mpirun, options, binding });
+        }
+        if found.is_empty() {
+            eprintln!("skipped: no implementation of MPI is installed (run tools/setup)");
+        }
+        found
+    })
+}
+
+impl Mpi {
+    /// Starts a job with `ranks` ranks.
+    fn start(&self, ranks: usize, folder: &Folder, arguments: &[&str]) -> Child {
+        self.start_ranks(&[(ranks, folder, arguments)])
+    }
+
+    /// Starts a job of groups of ranks with their own bundles and arguments.
+    fn start_ranks(&self, groups: &[(usize, &Folder, &[&str])]) -> Child {
+        let mut command = Command::new(&self.mpirun);
+        command.args(self.options);
+        for (index, (ranks, folder, arguments)) in groups.iter().enumerate() {
+            if index > 0 {
+                command.arg(":");
+            }
+            command
+                .args(["-n", &ranks.to_string(), env!("CARGO_BIN_EXE_divi-run")])
+                .arg(folder.path())
+                .args(*arguments);
+        }
+        command.env("DIVI_MPI_BINDING", &self.binding);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+}
+
+/// Waits for a job, for at most [`LIMIT`].
+fn finish(mut job: Child) -> Output {
+    let start = Instant::now();
+    while job.try_wait().unwrap().is_none() {
+        if start.elapsed() > LIMIT {
+            let _ = job.kill();
+            panic!("the job hangs: {:?}", job.wait_with_output());
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    job.wait_with_output().unwrap()
+}
+
+/// Returns the errors of divi-run in the output of a job, sorted.
+fn errors(output: &Output) -> Vec<String> {
+    let text = String::from_utf8_lossy(&output.stderr);
+    let mut lines: Vec<String> = text
+        .lines()
+        .filter_map(|line| line.split_once("divi-run: error: "))
+        .map(|(_, error)| error.to_owned())
+        .collect();
+    lines.sort();
+    lines
+}
+
+/// Builds stages `x * 2 * 2 …` on `hosts` hosts of one device, which return to the first host.
+fn chain(mode: Mode, hosts: usize, kernel: &str) -> Folder {
+    let mut builder = BundleBuilder::new(mode, hosts);
+    let two = builder.packed(2.0);
+    let mut value = builder.input("x", 0);
+    for device in 0..hosts {
+        builder.bundle.devices[device].node = Some(device);
+        if device > 0 {
+            value = builder.transfer(value, device);
+        }
+        let result = builder.value(&format!("v{device}"), device);
+        let calls = match kernel {
+            "scale" => vec![call("scale", &[Buffer::Output(0), Buffer::Input(0), Buffer::Constant(two)])],
+            kernel => vec![call(kernel, &[Buffer::Output(0), Buffer::Input(0)])],
+        };
+        builder.launch(&format!("stage{device}"), calls, &[value], &[result]);
+        value = result;
+    }
+    let y = if hosts > 1 { builder.transfer(value, 0) } else { value };
+    builder.output("y", y);
+    let folder = builder.write();
+    fs::write(folder.join("x.npy"), npy::write(full(0.1).view())).unwrap();
+    folder
+}
+
+#[test]
+fn outputs_are_those_of_one_process() {
+    for mpi in implementations() {
+        for (hosts, mode) in [(2, Mode::Latency), (2, Mode::Pipeline), (4, Mode::Pipeline)] {
+            let folder = chain(mode, hosts, "scale");
+            let input = folder.join("x.npy");
+            let results = Folder::new();
+            let run = |name: &str, command: &mut dyn FnMut(&[&str]) -> Output| {
+                let path = results.join(name);
+                let out = path.to_str().unwrap();
+                let output =
+                    command(&["--input", input.to_str().unwrap(), "--output", out, "--repeat", "20", "--warmup", "0"]);
+                assert!(output.status.success(), "{output:?}");
+                let text = String::from_utf8(output.stdout).unwrap();
+                assert_eq!(text.matches("latency   median").count(), 1, "{text}");
+                fs::read(path.join("y.npy")).unwrap()
+            };
+            let alone = run("alone", &mut |arguments| {
+                Command::new(env!("CARGO_BIN_EXE_divi-run")).arg(folder.path()).args(arguments).output().unwrap()
+            });
+            let together = run("together", &mut |arguments| finish(mpi.start(hosts, &folder, arguments)));
+            assert!(alone == together, "{hosts} ranks with {}", mpi.mpirun.display());
+        }
+    }
+}
+
+#[test]
+fn errors_before_the_first_request_end_all_ranks() {
+    let folder = chain(Mode::Latency, 2, "scale");
+    let (file, one) = (Folder::new(), chain(Mode::Latency, 1, "scale"));
+    fs::write(file.join("out"), "").unwrap();
+    let out = file.join("out");
+    for mpi in implementations() {
+        // Ranks with different options.
+        let groups = [(1, &folder, &["--random-inputs"][..]), (1, &folder, &["--random-inputs", "--threads", "1"])];
+        let output = finish(mpi.start_ranks(&groups));
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        let lines = errors(&output);
+        for (rank, line) in lines.iter().enumerate() {
+            assert!(line.starts_with(&format!("rank {rank}: rank 1 (")), "{lines:?}");
+            assert!(line.contains(") has threads per device: 1, and rank 0 has the plan's number: "), "{lines:?}");
+        }
+        assert_eq!(lines.len(), 2, "{lines:?}");
+        // Another number of ranks than hosts.
+        let lines = errors(&finish(mpi.start(3, &folder, &["--random-inputs"])));
+        assert_eq!(lines.len(), 3, "{lines:?}");
+        assert!(lines.iter().all(|line| line.contains("for 2 hosts, and the job has 3 ranks: start 2")), "{lines:?}");
+        let lines = errors(&finish(mpi.start(2, &one, &["--random-inputs"])));
+        assert!(lines.iter().all(|line| line.contains("for 1 hosts, and the job has 2 ranks: start 1")), "{lines:?}");
+        // An error of rank 0 only, before and after it has loaded.
+        let trace = errors(&finish(mpi.start(2, &folder, &["--random-inputs", "--trace", "t.json"])));
+        let inputs = errors(&finish(mpi.start(2, &folder, &[])));
+        let outputs = errors(&finish(mpi.start(2, &folder, &["--random-inputs", "-o", out.to_str().unwrap()])));
+        for (lines, part) in
+            [(trace, "--trace does not support several ranks"), (inputs, "missing inputs"), (outputs, "/out")]
+        {
+            assert_eq!(lines.len(), 2, "{lines:?}");
+            assert!(lines.iter().all(|line| line.contains(part)), "{lines:?}");
+        }
+    }
+}
+
+#[test]
+fn failures_of_requests_name_the_rank() {
+    // The kernel squares, and negative numbers are an error.
+    let folder = chain(Mode::Latency, 2, "root");
+    fs::write(folder.join("x.npy"), npy::write(full(-1.0).view())).unwrap();
+    let input = folder.join("x.npy");
+    for mpi in implementations() {
+        let output = finish(mpi.start(2, &folder, &["--input", input.to_str().unwrap()]));
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        let lines = errors(&output);
+        assert!(lines[0].starts_with("rank 0: stage 'stage0' failed in 'stage0 task'"), "{lines:?}");
+    }
+}
+
+#[test]
+fn the_death_of_a_rank_ends_the_job() {
+    // Each stage takes 64 ms.
+    let folder = chain(Mode::Pipeline, 3, "slow");
+    for mpi in implementations() {
+        for victim in [0, 2] {
+            let job = mpi.start(3, &folder, &["--random-inputs", "--repeat", "1000"]);
+            let ranks = wait_for_ranks(&job, 3);
+            thread::sleep(Duration::from_millis(300));
+            let killed = Instant::now();
+            assert!(Command::new("kill").args(["-9", &ranks[victim].to_string()]).status().unwrap().success());
+            let output = finish(job);
+            assert!(!output.status.success());
+            assert!(killed.elapsed() < Duration::from_secs(10), "{:?}", killed.elapsed());
+            assert!(ranks.iter().all(|rank| !is_running(*rank)), "a rank is left: {ranks:?}");
+            // The launcher ends the survivors; they name no other error.
+            let lines = errors(&output);
+            assert!(lines.len() <= 2, "{lines:?}");
+        }
+    }
+}
+
+fn is_running(process: u32) -> bool {
+    let state = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    state.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with(['Z', 'X']))
+}
+
+/// Waits until the ranks of a job run, and returns their processes in the order of their numbers.
+fn wait_for_ranks(job: &Child, count: usize) -> Vec<u32> {
+    let start = Instant::now();
+    loop {
+        let mut found: Vec<(usize, u32)> = descendants(job.id())
+            .into_iter()
+            .filter_map(|process| {
+                let environment = fs::read(format!("/proc/{process}/environ")).ok()?;
+                let program = fs::read_link(format!("/proc/{process}/exe")).ok()?;
+                let rank = environment.split(|&byte| byte == 0).find_map(|variable| {
+                    let text = str::from_utf8(variable).ok()?;
+                    let value = text.strip_prefix("OMPI_COMM_WORLD_RANK=").or_else(|| text.strip_prefix("PMI_RANK="));
+                    value?.parse().ok()
+                });
+                Some((rank?, process)).filter(|_| program.ends_with("divi-run"))
+            })
+            .collect();
+        found.sort_unstable();
+        if found.len() == count {
+            return found.into_iter().map(|(_, process)| process).collect();
+        }
+        assert!(start.elapsed() < LIMIT, "the ranks do not start: {found:?}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Returns the processes that a process has started, directly or not.
+fn descendants(process: u32) -> Vec<u32> {
+    let mut all = vec![process];
+    let mut next = 0;
+    while next < all.len() {
+        let tasks = fs::read_dir(format!("/proc/{}/task", all[next])).into_iter().flatten().flatten();
+        for task in tasks {
+            let children = fs::read_to_string(task.path().join("children")).unwrap_or_default();
+            all.extend(children.split_whitespace().filter_map(|child| child.parse::<u32>().ok()));
+        }
+        next += 1;
+    }
+    all
+}
+
+#[test]
+fn a_missing_binding_is_an_error() {
+    let folder = chain(Mode::Latency, 2, "scale");
+    let run = |variables: &[(&str, &str)]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_divi-run"));
+        command.arg(folder.path()).arg("--random-inputs").env_remove("DIVI_MPI_BINDING");
+        command.envs(variables.iter().copied()).output().unwrap()
+    };
+    let missing = run(&[("PMI_RANK", "0"), ("PMI_SIZE", "2"), ("DIVI_MPI_BINDING", "/no/such/file.so")]);
+    let error = String::from_utf8(missing.stderr).unwrap();
+    assert!(error.starts_with("divi-run: error: cannot load '/no/such/file.so': "), "{error}");
+    assert!(error.ends_with("; build it again with tools/mpi-binding\n"), "{error}");
+    // The code of a bundle is no binding.
+    let code = folder.join(kit::CODE);
+    let other = run(&[("PMI_RANK", "0"), ("PMI_SIZE", "2"), ("DIVI_MPI_BINDING", code.to_str().unwrap())]);
+    let error = String::from_utf8(other.stderr).unwrap();
+    assert!(error.contains("it has no function divi_mpi_binding"), "{error}");
+    // One rank needs no MPI, and runs all hosts.
+    assert!(run(&[("PMI_RANK", "0"), ("PMI_SIZE", "1")]).status.success());
+}
