@@ -11,6 +11,7 @@ mod steps;
 mod tensor;
 mod validate;
 
+pub(crate) use contents::FileRanges;
 pub use file::check_replaceable;
 pub(crate) use file::{hash, named_format, write_atomically};
 pub(crate) use hosts::{HostPart, Message};

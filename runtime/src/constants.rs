@@ -1,7 +1,7 @@
 //! Constants of a bundle in host memory: read or mapped from files, or evaluated.
 
 use crate::{
-    bundle::{ALIGNMENT, Bundle, Constant, Source},
+    bundle::{ALIGNMENT, Bundle, Constant, FileRanges, Source},
     error::{Error, Result},
     files::{self, Roots},
     memory::AlignedBuffer,
@@ -50,9 +50,10 @@ impl Memory {
 }
 
 impl Constants {
-    /// Reads or maps constants in files and evaluates the others. Those that `prepare` computes are zero.
-    pub(crate) fn load(roots: &Roots, bundle: &Bundle, is_mapped: bool) -> Result<Self> {
-        bundle.check_expressions(roots)?;
+    /// Reads or maps constants in files and evaluates the others. Those that `prepare` computes are zero. `ranges` are the parts
+    /// of files that hashes cover.
+    pub(crate) fn load(roots: &Roots, bundle: &Bundle, ranges: &FileRanges, is_mapped: bool) -> Result<Self> {
+        bundle.check_expressions(roots, ranges)?;
         let files = Files::open(roots, bundle)?;
         let mut order: Vec<usize> = (0..bundle.constants.len()).collect();
         // Largest first, to reduce the peak: their temporary memory is freed before most of the others are allocated.

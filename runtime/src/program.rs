@@ -89,10 +89,10 @@ impl Program {
         in_flight: usize,
         share: &CoreShare,
     ) -> Result<Self> {
-        let HostPart { bundle, steps: whole_steps, messages } = part;
+        let HostPart { bundle, steps: whole_steps, messages, ranges } = part;
         let drivers = &options.drivers;
         let roots = Roots::new(folder, bundle.known_model_folder(), &options.allowed_paths)?;
-        let mut constants = Constants::load(&roots, &bundle, options.map_weights)?;
+        let mut constants = Constants::load(&roots, &bundle, &ranges, options.map_weights)?;
         if let Some(executable) = bundle.prepare_executable.filter(|_| !bundle.prepare.is_empty())
             && let Some(driver) = drivers.of_host(&bundle.executables[executable].format)
         {
@@ -249,7 +249,10 @@ fn open(folder: &Path, whole: Bundle, options: &Options, (in_flight, usual): (us
             let is_on_host: Vec<bool> = properties.iter().map(|device| device.memory == MemorySpace::Host).collect();
             whole.part(communicator.rank(), &is_on_host)
         }
-        None => HostPart { steps: (0..whole.steps.len()).collect(), messages: vec![], bundle: whole },
+        None => {
+            let (steps, ranges) = ((0..whole.steps.len()).collect(), whole.ranges());
+            HostPart { steps, messages: vec![], ranges, bundle: whole }
+        }
     };
     let bundle = &part.bundle;
     let properties = properties_of(bundle)?;

@@ -117,9 +117,10 @@ impl Runtime {
         }
     }
 
-    /// Ends the runtimes of all ranks with an error.
-    pub fn fail(&self, message: &str) {
-        self.engine.fail_job(message);
+    /// Ends the runtimes of all ranks with an error. Returns the error, which has the requests that are lost, or an earlier one
+    /// that has ended them. Does nothing if this process runs all parts of the plan.
+    pub fn fail(&self, message: &str) -> Result<()> {
+        self.engine.fail_job(message)
     }
 
     /// Returns the description of the bundle.

@@ -20,6 +20,8 @@ use std::{
 
 /// Offsets and lengths of the ranges of a file that constants refer to.
 type Ranges = BTreeSet<(u64, u64)>;
+/// Ranges by path.
+pub(crate) type FileRanges = BTreeMap<String, Ranges>;
 
 /// Size, hash and checksums of the ranges of a file.
 struct Contents {
@@ -78,12 +80,13 @@ impl Bundle {
         Ok(())
     }
 
-    /// Checks the SHA-256 of the model's files that expressions read, which have no checksums.
-    pub(crate) fn check_expressions(&self, roots: &Roots) -> Result<()> {
+    /// Checks the SHA-256 of the model's files that expressions read, which have no checksums. `ranges` are those that the hashes
+    /// cover: of the whole bundle if this is a part.
+    pub(crate) fn check_expressions(&self, roots: &Roots, ranges: &FileRanges) -> Result<()> {
         let of_expressions = self.expression_ranges();
         for file in self.model_files.iter().filter(|file| of_expressions.contains_key(&file.path)) {
             let full = roots.resolve(&file.path)?;
-            let contents = read(&full, self.ranges().get(&file.path).unwrap_or(&Ranges::new()))?;
+            let contents = read(&full, ranges.get(&file.path).unwrap_or(&Ranges::new()))?;
             if file.sha256 != contents.sha256 {
                 return Err(Error::damaged(&full, "its SHA-256 does not match the bundle"));
             }
@@ -92,7 +95,7 @@ impl Bundle {
     }
 
     /// Returns all ranges of files that constants refer to, by path.
-    pub(super) fn ranges(&self) -> BTreeMap<String, Ranges> {
+    pub(crate) fn ranges(&self) -> FileRanges {
         let mut all = self.expression_ranges();
         for (path, range) in self.constants.iter().filter_map(Constant::file_range) {
             all.entry(path.to_owned()).or_default().insert(range);
@@ -100,7 +103,7 @@ impl Bundle {
         all
     }
 
-    fn expression_ranges(&self) -> BTreeMap<String, Ranges> {
+    fn expression_ranges(&self) -> FileRanges {
         let mut all = BTreeMap::new();
         for constant in &self.constants {
             if let Source::Evaluated(expression) = &constant.source {
@@ -135,7 +138,7 @@ fn other_contents(path: &Path) -> Error {
 }
 
 /// Collects the ranges of files that an expression reads.
-fn collect(expression: &Expression, all: &mut BTreeMap<String, Ranges>) {
+fn collect(expression: &Expression, all: &mut FileRanges) {
     if let Expression::File { path, offset, length } = expression {
         all.entry(path.clone()).or_default().insert((*offset, *length));
     }

@@ -3,7 +3,7 @@
 //! A transfer between devices of different hosts becomes a send on one host and a receive on the other. Values in memory that
 //! the host cannot access pass through values on a device in host memory (staging).
 
-use super::{Action, Buffer, Bundle, Call, Device, Port, Source, Step, Value, validate::Validation};
+use super::{Action, Buffer, Bundle, Call, Device, FileRanges, Port, Source, Step, Value, validate::Validation};
 
 /// Transfer between hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +22,8 @@ pub(crate) struct HostPart {
     pub(crate) steps: Vec<usize>,
     /// Messages of all hosts, in the order of their steps.
     pub(crate) messages: Vec<Message>,
+    /// Ranges of files that constants of the whole bundle refer to: hashes cover them.
+    pub(crate) ranges: FileRanges,
 }
 
 impl Bundle {
@@ -101,7 +103,7 @@ impl<'a> Division<'a> {
             steps: vec![],
             ..whole.clone()
         };
-        let part = HostPart { bundle, steps: vec![], messages: vec![] };
+        let part = HostPart { bundle, steps: vec![], messages: vec![], ranges: whole.ranges() };
         let mut division = Self { whole, host, is_on_host, devices, values, stages, part };
         division.renumber_devices();
         division
@@ -269,3 +271,6 @@ fn numbered(is_kept: impl Iterator<Item = bool>) -> Vec<Option<usize>> {
 fn kept<T: Clone>(all: &[T], new: &[Option<usize>]) -> Vec<T> {
     all.iter().zip(new).filter(|(_, new)| new.is_some()).map(|(element, _)| element.clone()).collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,10 @@
 //! Driver defined outside of the crate: devices with memory that the host cannot access, and a custom format of executables.
 
-use crate::kit::{BundleBuilder, SIZE, call, full, numbers};
+use crate::{
+    hosts::launch,
+    kit::{BundleBuilder, SIZE, call, full, numbers},
+    loopback::Loopback,
+};
 use divi_runtime::{
     Drivers, Error, Options, Recording, Runtime,
     bundle::{self, Buffer, Bundle, File, Mode},
@@ -253,6 +257,33 @@ fn drivers_of_other_crates_run_stages() {
             assert_eq!(tasks, if recording == Recording::Tasks { 6 } else { 0 });
             assert_eq!(runtime.processor("toy"), "toy");
         }
+    }
+}
+
+#[test]
+fn values_in_device_memory_pass_between_hosts() {
+    // The host of the toy device has no device in host memory: one is added, through which values pass.
+    let (mut builder, folder) = product_on_toy(&[3.0, 5.0]);
+    builder.bundle.outputs.retain(|output| output.name == "y");
+    for (node, device) in builder.bundle.devices.iter_mut().enumerate() {
+        device.node = Some(node);
+    }
+    let folder = builder.write_into(folder);
+    for execution in [Execution::Inline, Execution::Queued] {
+        let ranks = Loopback::job(2, true);
+        let results = launch(
+            &folder,
+            &ranks,
+            |_| options(execution),
+            |runtime| {
+                for number in [1.0, 2.0, 3.0] {
+                    let outputs = runtime.run(&[("x", full(number).view())]).map_err(|error| error.to_string())?;
+                    assert_eq!(numbers(&outputs, "y"), [10.0 * number; SIZE as usize]);
+                }
+                Ok(())
+            },
+        );
+        assert_eq!(results, [Ok(()), Ok(())]);
     }
 }
 

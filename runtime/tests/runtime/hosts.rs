@@ -7,7 +7,8 @@ use crate::{
 };
 use divi_runtime::{
     Options, Recording, Runtime,
-    bundle::{Action, Buffer, Mode},
+    bundle::{Action, Buffer, Mode, Source},
+    prepare::Expression,
     refuse,
 };
 use std::{collections::VecDeque, sync::Arc, thread, time::Duration};
@@ -40,7 +41,7 @@ fn chain(mode: Mode, devices: usize) -> BundleBuilder {
 }
 
 /// Runs `first` on rank 0 and serves on the others. Returns the results of all ranks.
-fn launch(
+pub(crate) fn launch(
     folder: &Folder,
     ranks: &[Arc<Loopback>],
     options: impl Fn(usize) -> Options + Sync,
@@ -154,6 +155,29 @@ fn a_rank_loads_its_own_part() {
         },
     );
     assert_eq!(results, vec![Ok(()); 3]);
+}
+
+#[test]
+fn hosts_read_parts_of_the_models_files() {
+    // Each host computes its factor from its own part of a file, whose hash covers both parts.
+    let folder = Folder::new();
+    std::fs::write(folder.join("model.bin"), [4.0_f32, 5.0].map(f32::to_le_bytes).concat()).unwrap();
+    let mut builder = chain(Mode::Latency, 2);
+    builder.bundle.model_folder = ".".into();
+    for device in 0..2 {
+        let part = Expression::File { path: "model.bin".into(), offset: 4 * device as u64, length: 4 };
+        let factor = builder.constant(4, Source::Evaluated(Expression::Concat(vec![part])));
+        builder.bundle.stages[device].calls[0].buffers[2] = Buffer::Constant(factor);
+        builder.bundle.devices[device].node = Some(device);
+    }
+    let folder = builder.write_into(folder);
+    compare(&folder, 2, 5);
+    std::fs::write(folder.join("model.bin"), [4.0_f32, 6.0].map(f32::to_le_bytes).concat()).unwrap();
+    let results = launch(&folder, &Loopback::job(2, false), |_| options(), |_| Ok(()));
+    assert!(
+        results.iter().all(|result| result.as_ref().unwrap_err().contains("was modified or damaged")),
+        "{results:?}"
+    );
 }
 
 #[test]
@@ -289,13 +313,9 @@ fn an_error_of_rank_0_ends_all_ranks() {
         &folder,
         &Loopback::job(2, false),
         |_| options(),
-        |runtime| {
-            runtime.fail("no such file 'x.npy'");
-            Ok(())
-        },
+        |runtime| runtime.fail("no such file 'x.npy'").map_err(|error| error.to_string()),
     );
-    let error = results[1].as_ref().unwrap_err();
-    assert!(error.starts_with("rank 0: no such file 'x.npy'"), "{error}");
+    assert_eq!(results, vec![Err("rank 0: no such file 'x.npy'".to_owned()); 2]);
 }
 
 #[test]

@@ -59,7 +59,7 @@ impl Job {
         let result = if rank == 0 {
             let result = serve_user(arguments, signals, &runtime, load_time);
             if let Err(message) = &result {
-                runtime.fail(message);
+                let _ = runtime.fail(message);
             }
             result
         } else {

@@ -67,7 +67,7 @@ impl Signals {
         let is_rank = self.0.is_rank.load(Ordering::SeqCst);
         match runtime {
             Some(runtime) if is_rank && !is_second && (signal == libc::SIGTERM || runtime.rank() > 0) => {
-                runtime.fail(TERMINATED);
+                let _ = runtime.fail(TERMINATED);
             }
             None if is_rank => {
                 eprintln!("divi-run: error: {TERMINATED}");

@@ -149,11 +149,12 @@ impl Engine {
     }
 
     /// Ends the job with an error of this rank.
-    pub(crate) fn fail_job(&self, message: &str) {
-        let Some(messages) = &self.messages else { return };
+    pub(crate) fn fail_job(&self, message: &str) -> Result<()> {
+        let Some(messages) = &self.messages else { return Ok(()) };
         let worker = Worker::default();
         self.break_down(messages, &format!("rank {}: {message}", messages.rank()), true, &worker);
         self.start_messages(&worker);
         self.end(&worker);
+        messages.wait_for_end()
     }
 }
