@@ -3,19 +3,28 @@
 //! A rank that fails ends all ranks, each with one error. It leaves without finalizing MPI, which could block if a rank does not
 //! exist any more; its launcher then ends what is left of the job.
 
-use crate::{arguments::Arguments, files, load, serve_user, signals::Signals};
+use crate::{
+    arguments::Arguments,
+    files, load, serve_user,
+    signals::{Signals, print_error},
+};
 use divi_mpi::{Launch, World};
 use divi_runtime::{Error, bundle::Bundle, communicator::Communicator, refuse};
 use std::{
     fmt::Display,
     process::ExitCode,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
     time::{Duration, Instant},
 };
 
-/// Time that a failed rank gives the others to end with their own errors, before its launcher ends them.
-const FAREWELL: Duration = Duration::from_millis(300);
+/// Time limits for all ranks to join MPI, and to leave it at the end of a job, when none of them has anything else to do. MPI
+/// reports no rank that dies meanwhile.
+const JOIN: Duration = Duration::from_secs(120);
+const LEAVE: Duration = Duration::from_secs(10);
 
 /// This rank of a job.
 pub(crate) struct Job {
@@ -24,9 +33,13 @@ pub(crate) struct Job {
 
 impl Job {
     /// Joins the job of a launcher; `None` if there is no launcher, or only one rank.
-    pub(crate) fn join() -> Result<Option<Self>, String> {
+    pub(crate) fn join(signals: &Signals) -> Result<Option<Self>, String> {
         let Some(launch) = Launch::detect() else { return Ok(None) };
+        signals.set_rank(true);
+        let is_joined = watch("other ranks have not joined the job", JOIN);
         let world = World::join(&launch).map_err(|error| error.to_string())?;
+        is_joined.store(true, Ordering::SeqCst);
+        signals.set_rank(world.is_some());
         Ok(world.map(|world| Self { world }))
     }
 
@@ -36,64 +49,90 @@ impl Job {
 
     /// Runs this rank.
     pub(crate) fn run(&self, arguments: &Arguments, signals: &Signals) -> Result<ExitCode, String> {
-        signals.set_rank();
         let rank = self.world.rank();
-        let named = |message: &dyn Display| format!("rank {rank}: {message}");
         if rank == 0
             && let Err(message) = check(arguments)
         {
             // The other ranks end with this error, too.
-            refuse(&*self.world, &message).map_err(|error| named(&error))?;
-            return self.leave(signals, &message);
+            return match refuse(&*self.world, &message) {
+                Ok(()) => self.leave(signals, &message),
+                Err(error) => self.end(signals, &error),
+            };
         }
         let start = Instant::now();
         let runtime = match load(arguments, Some(self)) {
             Ok(runtime) => Arc::new(runtime),
             Err(error) if is_agreed(&error) => return self.leave(signals, &error),
-            Err(error) => return Err(named(&error)),
+            Err(error) => self.end(signals, &error),
         };
         let load_time = start.elapsed();
-        if rank == 0 && !arguments.is_quiet {
-            eprintln!("divi-run: {} ranks, {}", self.world.size(), self.world.library());
-        }
+        signals.close_on_signal(&runtime);
         let result = if rank == 0 {
-            let result = serve_user(arguments, signals, &runtime, load_time);
-            if let Err(message) = &result {
-                let _ = runtime.fail(message);
+            if !arguments.is_quiet {
+                eprintln!("divi-run: {} ranks, {}", self.world.size(), self.world.library());
             }
-            result
+            let result = serve_user(arguments, signals, &runtime, load_time);
+            result.inspect_err(|message| _ = runtime.fail(message))
         } else {
-            signals.close_on_signal(&runtime);
             runtime.serve().map(|()| ExitCode::SUCCESS).map_err(|error| error.to_string())
         };
-        signals.ignore();
-        // Rank 0 ends the others.
-        drop(runtime);
         match result {
             Ok(status) => {
-                self.finalize()?;
+                signals.ignore();
+                // Rank 0 ends the others.
+                drop(runtime);
+                self.finalize();
                 Ok(status)
             }
-            Err(message) => {
-                eprintln!("divi-run: error: {}", named(&message));
-                thread::sleep(FAREWELL);
-                divi_files::discard_all();
-                std::process::exit(1)
-            }
+            Err(message) => self.end(signals, &message),
         }
+    }
+
+    fn named(&self, error: &dyn Display) -> String {
+        let (error, rank) = (error.to_string(), format!("rank {}: ", self.world.rank()));
+        if error.starts_with(&rank) { error } else { rank + &error }
     }
 
     /// Ends with an error that all ranks end with. Leaving MPI is last, because the launcher ends the other ranks when one has
     /// ended.
     fn leave(&self, signals: &Signals, error: &dyn Display) -> Result<ExitCode, String> {
-        signals.ignore();
-        eprintln!("divi-run: error: rank {}: {error}", self.world.rank());
-        self.finalize().map(|()| ExitCode::FAILURE)
+        signals.report(&self.named(error));
+        self.finalize();
+        Ok(ExitCode::FAILURE)
     }
 
-    fn finalize(&self) -> Result<(), String> {
-        self.world.finalize().map_err(|error| format!("rank {}: {error}", self.world.rank()))
+    /// Ends with an error after which ranks cannot leave MPI together.
+    fn end(&self, signals: &Signals, error: &dyn Display) -> ! {
+        signals.report(&self.named(error));
+        signals.exit()
     }
+
+    /// Leaves MPI together with all ranks.
+    fn finalize(&self) {
+        let rank = self.world.rank();
+        let has_left = watch(&format!("rank {rank}: other ranks have not left the job"), LEAVE);
+        if let Err(error) = self.world.finalize() {
+            print_error(&format!("rank {rank}: {error}"));
+            std::process::exit(1)
+        }
+        has_left.store(true, Ordering::SeqCst);
+    }
+}
+
+/// Ends the process with an error if the flag that is returned has not been set within a time limit.
+fn watch(problem: &str, limit: Duration) -> Arc<AtomicBool> {
+    let is_done = Arc::new(AtomicBool::new(false));
+    let (is_done_there, message) = (is_done.clone(), format!("{problem} within {} s", limit.as_secs()));
+    let wait = move || {
+        thread::sleep(limit);
+        if !is_done_there.load(Ordering::SeqCst) {
+            print_error(&message);
+            std::process::exit(1)
+        }
+    };
+    // Without a thread, the launcher has to end a rank that waits.
+    let _ = thread::Builder::new().name("watch".to_owned()).spawn(wait);
+    is_done
 }
 
 /// Returns true if all ranks end with the error, so that they can leave MPI together.

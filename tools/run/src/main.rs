@@ -36,7 +36,7 @@ fn main() -> ExitCode {
         Err(status) => return status,
     };
     run(&arguments).unwrap_or_else(|message| {
-        eprintln!("divi-run: error: {message}");
+        signals::print_error(&message);
         ExitCode::FAILURE
     })
 }
@@ -58,7 +58,7 @@ fn run(arguments: &Arguments) -> Result<ExitCode, String> {
     }
     // Before other threads exist, also those of MPI.
     let signals = Signals::watch()?;
-    match Job::join()? {
+    match Job::join(&signals)? {
         Some(job) => job.run(arguments, &signals),
         None => {
             files::check_outputs(arguments, Bundle::read(folder).ok().as_ref())?;

@@ -5,16 +5,22 @@
 use crate::INTERRUPTED;
 use divi_runtime::Runtime;
 use std::{
+    fmt::Display,
+    io::{self, Write},
     mem,
     sync::{
         Arc, Mutex, PoisonError, Weak,
         atomic::{AtomicBool, Ordering},
     },
     thread,
+    time::Duration,
 };
 
 /// Error of a rank that is ended by a signal.
 const TERMINATED: &str = "a signal has ended this rank, which a launcher sends if another rank has failed";
+
+/// Time that a failed rank gives the others to end with their own errors, before its launcher ends them.
+const FAREWELL: Duration = Duration::from_millis(300);
 
 #[derive(Clone)]
 pub(crate) struct Signals(Arc<Watched>);
@@ -26,6 +32,12 @@ struct Watched {
     /// True if the process is about to end, so that signals have no effect.
     is_ending: AtomicBool,
     runtime: Mutex<Weak<Runtime>>,
+}
+
+/// Prints an error in one piece, so that those of several ranks do not mix.
+pub(crate) fn print_error(error: &dyn Display) {
+    // Nothing can be done about an error of standard error.
+    let _ = io::stderr().write_all(format!("divi-run: error: {error}\n").as_bytes());
 }
 
 impl Signals {
@@ -66,12 +78,16 @@ impl Signals {
         let runtime = self.0.runtime.lock().unwrap_or_else(PoisonError::into_inner).upgrade();
         let is_rank = self.0.is_rank.load(Ordering::SeqCst);
         match runtime {
-            Some(runtime) if is_rank && !is_second && (signal == libc::SIGTERM || runtime.rank() > 0) => {
-                let _ = runtime.fail(TERMINATED);
+            Some(runtime) if is_rank && (signal == libc::SIGTERM || runtime.rank() > 0) => {
+                // The launcher soon ends the rank with a signal that cannot be handled.
+                if let Err(error) = runtime.fail(TERMINATED) {
+                    self.report(&error);
+                }
+                self.exit()
             }
             None if is_rank => {
-                eprintln!("divi-run: error: {TERMINATED}");
-                std::process::exit(1)
+                self.report(&TERMINATED);
+                self.exit()
             }
             Some(runtime) if !is_second => runtime.close(),
             // Nothing runs yet, or a second interrupt arrived.
@@ -82,14 +98,28 @@ impl Signals {
         }
     }
 
-    /// Notes that this process is a rank of a job.
-    pub(crate) fn set_rank(&self) {
-        self.0.is_rank.store(true, Ordering::SeqCst);
+    /// Sets whether this process is a rank of a job.
+    pub(crate) fn set_rank(&self, is_rank: bool) {
+        self.0.is_rank.store(is_rank, Ordering::SeqCst);
     }
 
-    /// Ignores signals from now on, because the process ends.
-    pub(crate) fn ignore(&self) {
-        self.0.is_ending.store(true, Ordering::SeqCst);
+    /// Ignores signals from now on, because the process ends. Returns false if it already did.
+    pub(crate) fn ignore(&self) -> bool {
+        !self.0.is_ending.swap(true, Ordering::SeqCst)
+    }
+
+    /// Prints the only error of this rank, and ignores signals from now on.
+    pub(crate) fn report(&self, error: &dyn Display) {
+        if self.ignore() {
+            print_error(error);
+        }
+    }
+
+    /// Ends this rank with an error, after the other ranks had time to end with their own errors.
+    pub(crate) fn exit(&self) -> ! {
+        thread::sleep(FAREWELL);
+        divi_files::discard_all();
+        std::process::exit(1)
     }
 
     /// Makes interrupts close the runtime from now on.

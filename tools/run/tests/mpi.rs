@@ -11,6 +11,7 @@ use divi_runtime::bundle::{Buffer, Mode};
 use kit::{BundleBuilder, Folder, call, full};
 use std::{
     fs,
+    io::{BufRead, BufReader, Read},
     path::{Path, PathBuf},
     process::{Child, Command, Output, Stdio},
     sync::OnceLock,
@@ -26,10 +27,12 @@ struct Mpi {
     mpirun: PathBuf,
     options: &'static [&'static str],
     binding: PathBuf,
+    /// True for Open MPI with fault tolerance (ULFM).
+    is_fault_tolerant: bool,
 }
 
-/// Returns the implementations that are installed: Open MPI from PyPI in the virtual environment of the tests, and MPICH and
-/// Open MPI as Debian's packages.
+/// Returns the implementations that are installed: Open MPI from PyPI in the virtual environment of the tests, Open MPI and
+/// MPICH as Debian's packages, and another one whose programs `DIVI_MPICC` and `DIVI_MPIRUN` name.
 fn implementations() -> &'static [Mpi] {
     static ALL: OnceLock<Vec<Mpi>> = OnceLock::new();
     ALL.get_or_init(|| {
@@ -37,10 +40,12 @@ fn implementations() -> &'static [Mpi] {
         let venv = root.join(".venv/bin");
         // More ranks than cores, and root in containers.
         const OPEN_MPI: &[&str] = &["--allow-run-as-root", "--oversubscribe"];
+        let variable = |name: &str| PathBuf::from(std::env::var_os(name).unwrap_or_default());
         let candidates = [
             (venv.join("mpicc"), venv.join("mpirun"), OPEN_MPI),
             ("/usr/bin/mpicc.openmpi".into(), "/usr/bin/mpirun.openmpi".into(), OPEN_MPI),
             ("/usr/bin/mpicc.mpich".into(), "/usr/bin/mpirun.mpich".into(), &[][..]),
+            (variable("DIVI_MPICC"), variable("DIVI_MPIRUN"), &[][..]),
         ];
         let mut found = vec![];
         for (index, (mpicc, mpirun, options)) in candidates.into_iter().enumerate() {
@@ -57,7 +62,7 @@ fn implementations() -> &'static [Mpi] {
                 .unwrap();
             assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
             let binding = PathBuf::from(String::from_utf8(built.stdout).unwrap().trim());
-            found.push(Mpi { mpirun, options, binding });
+            found.push(Mpi { mpirun, options, binding, is_fault_tolerant: index == 0 });
         }
         if found.is_empty() {
             eprintln!("skipped: no implementation of MPI is installed (run tools/setup)");
@@ -69,13 +74,13 @@ fn implementations() -> &'static [Mpi] {
 impl Mpi {
     /// Starts a job with `ranks` ranks.
     fn start(&self, ranks: usize, folder: &Folder, arguments: &[&str]) -> Child {
-        self.start_ranks(&[(ranks, folder, arguments)])
+        self.start_ranks(&[], &[(ranks, folder, arguments)])
     }
 
-    /// Starts a job of groups of ranks with their own bundles and arguments.
-    fn start_ranks(&self, groups: &[(usize, &Folder, &[&str])]) -> Child {
+    /// Starts a job of groups of ranks with their own bundles and arguments. `options` are those of the launcher.
+    fn start_ranks(&self, options: &[&str], groups: &[(usize, &Folder, &[&str])]) -> Child {
         let mut command = Command::new(&self.mpirun);
-        command.args(self.options);
+        command.args(self.options).args(options);
         for (index, (ranks, folder, arguments)) in groups.iter().enumerate() {
             if index > 0 {
                 command.arg(":");
@@ -175,7 +180,7 @@ fn errors_before_the_first_request_end_all_ranks() {
     for mpi in implementations() {
         // Ranks with different options.
         let groups = [(1, &folder, &["--random-inputs"][..]), (1, &folder, &["--random-inputs", "--threads", "1"])];
-        let output = finish(mpi.start_ranks(&groups));
+        let output = finish(mpi.start_ranks(&[], &groups));
         assert_eq!(output.status.code(), Some(1), "{output:?}");
         let lines = errors(&output);
         for (rank, line) in lines.iter().enumerate() {
@@ -216,24 +221,55 @@ fn failures_of_requests_name_the_rank() {
     }
 }
 
+/// Kills a rank of a pipeline with three ranks, and returns the errors of the others and the exit code of the launcher.
+fn kill_rank(mpi: &Mpi, options: &[&str], folder: &Folder, victim: usize) -> (Vec<String>, Option<i32>) {
+    let mut job = mpi.start_ranks(options, &[(3, folder, &["--random-inputs", "--repeat", "1000"])]);
+    let mut stderr = BufReader::new(job.stderr.take().unwrap());
+    // Rank 0 prints a line when all ranks have loaded.
+    let mut line = String::new();
+    while !line.starts_with("divi-run: 3 ranks, ") {
+        line.clear();
+        assert!(stderr.read_line(&mut line).unwrap() > 0, "the job has ended");
+    }
+    let ranks = wait_for_ranks(&job, 3);
+    // After the warm-up, all ranks have requests.
+    thread::sleep(Duration::from_millis(700));
+    let killed = Instant::now();
+    assert!(Command::new("kill").args(["-9", &ranks[victim].to_string()]).status().unwrap().success());
+    let rest = thread::spawn(move || {
+        let mut bytes = vec![];
+        stderr.read_to_end(&mut bytes).map(|_| bytes).unwrap()
+    });
+    let mut output = finish(job);
+    output.stderr = rest.join().unwrap();
+    assert!(killed.elapsed() < Duration::from_secs(10), "{:?}", killed.elapsed());
+    assert!(ranks.iter().all(|rank| !is_running(*rank)), "a rank is left: {ranks:?}");
+    (errors(&output), output.status.code())
+}
+
 #[test]
 fn the_death_of_a_rank_ends_the_job() {
     // Each stage takes 64 ms.
     let folder = chain(Mode::Pipeline, 3, "slow");
     for mpi in implementations() {
         for victim in [0, 2] {
-            let job = mpi.start(3, &folder, &["--random-inputs", "--repeat", "1000"]);
-            let ranks = wait_for_ranks(&job, 3);
-            thread::sleep(Duration::from_millis(300));
-            let killed = Instant::now();
-            assert!(Command::new("kill").args(["-9", &ranks[victim].to_string()]).status().unwrap().success());
-            let output = finish(job);
-            assert!(!output.status.success());
-            assert!(killed.elapsed() < Duration::from_secs(10), "{:?}", killed.elapsed());
-            assert!(ranks.iter().all(|rank| !is_running(*rank)), "a rank is left: {ranks:?}");
-            // The launcher ends the survivors; they name no other error.
-            let lines = errors(&output);
-            assert!(lines.len() <= 2, "{lines:?}");
+            let (lines, code) = kill_rank(mpi, &[], &folder, victim);
+            // The launcher ends the survivors, with SIGTERM or at once.
+            assert_ne!(code, Some(0));
+            let expected = "a signal has ended this rank, which a launcher sends if another rank has failed";
+            assert!(lines.len() <= 2 && lines.iter().all(|line| line.contains(expected)), "{lines:?}");
+        }
+    }
+    for mpi in implementations().iter().filter(|mpi| mpi.is_fault_tolerant) {
+        for victim in [0, 2] {
+            let (lines, code) = kill_rank(mpi, &["--with-ft", "ulfm"], &folder, victim);
+            // Each survivor names the rank and its stage, and the requests that it was running.
+            assert_eq!((lines.len(), code), (2, Some(1)), "{lines:?}");
+            assert!(lines.iter().any(|line| line.ends_with(" lost")), "{lines:?}");
+            for line in lines {
+                assert!(line.contains(&format!(": rank {victim} has failed: ")), "{line}");
+                assert!(line.contains(&format!(", stage 'stage{victim}')")), "{line}");
+            }
         }
     }
 }
