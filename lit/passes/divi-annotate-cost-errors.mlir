@@ -1,6 +1,6 @@
 // RUN: divi-opt %s -split-input-file --divi-annotate-cost=system=%S/Inputs/system.toml --verify-diagnostics
 // RUN: not divi-opt %s --divi-annotate-cost=system=no-such-machine -split-input-file 2>&1 | FileCheck %s --check-prefix=SYSTEM
-// SYSTEM: mlir:{{[0-9:]+}}: error: 'no-such-machine' is neither a file nor a preset (presets: host, cpu-2, cpu+h200, diviml, v100-dgx, v100-hetero, a6000, gpt3-6x4)
+// SYSTEM: mlir:{{[0-9:]+}}: error: 'no-such-machine' is neither a file nor a preset (presets: host, cpu-2, cpu-2x1, cpu-6x4, cpu+h200, diviml, v100-dgx, v100-hetero, a6000, gpt3-6x4)
 
 // Tests that arguments must have static shapes.
 // expected-error @below {{'func.func' op has an argument 1 of type tensor<?x2xf32>, whose size is open: fix it with --dim, --batch or --input-shape}}

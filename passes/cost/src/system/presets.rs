@@ -15,6 +15,8 @@ pub struct Preset {
 /// All presets except [`HOST`].
 pub const PRESETS: &[Preset] = &[
     Preset { name: "cpu-2", text: include_str!("../../presets/cpu-2.toml") },
+    Preset { name: "cpu-2x1", text: include_str!("../../presets/cpu-2x1.toml") },
+    Preset { name: "cpu-6x4", text: include_str!("../../presets/cpu-6x4.toml") },
     Preset { name: "cpu+h200", text: include_str!("../../presets/cpu+h200.toml") },
     Preset { name: "diviml", text: include_str!("../../presets/diviml.toml") },
     Preset { name: "v100-dgx", text: include_str!("../../presets/v100-dgx.toml") },

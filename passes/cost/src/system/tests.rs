@@ -332,7 +332,7 @@ fn files_are_read() {
     std::fs::remove_dir_all(&folder).unwrap();
     assert_eq!(
         System::load("h100").unwrap_err().to_string(),
-        "error: 'h100' is neither a file nor a preset (presets: host, cpu-2, cpu+h200, diviml, v100-dgx, v100-hetero, a6000, gpt3-6x4)"
+        "error: 'h100' is neither a file nor a preset (presets: host, cpu-2, cpu-2x1, cpu-6x4, cpu+h200, diviml, v100-dgx, v100-hetero, a6000, gpt3-6x4)"
     );
 }
 

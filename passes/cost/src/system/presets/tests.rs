@@ -64,9 +64,13 @@ fn presets_have_the_named_devices() {
     assert_eq!(kinds("v100-hetero"), (1, 4));
     assert_eq!(kinds("a6000"), (1, 3));
     assert_eq!(kinds("gpt3-6x4"), (0, 24));
-    let gpt3 = System::load("gpt3-6x4").unwrap();
-    let nodes: std::collections::BTreeSet<_> = gpt3.devices.iter().map(|device| device.node.clone()).collect();
-    assert_eq!(nodes.len(), 6);
+    assert_eq!(kinds("cpu-2x1"), (2, 0));
+    assert_eq!(kinds("cpu-6x4"), (24, 0));
+    let nodes = |name: &str| {
+        let devices = System::load(name).unwrap().devices;
+        devices.into_iter().map(|device| device.node).collect::<std::collections::BTreeSet<_>>().len()
+    };
+    assert_eq!([nodes("gpt3-6x4"), nodes("cpu-2x1"), nodes("cpu-6x4")], [6, 2, 6]);
 }
 
 #[test]
