@@ -3,6 +3,7 @@
 use divi_runtime::communicator::{Envelope, Operation};
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 use std::{
+    error::Error as _,
     ffi::{c_char, c_void},
     path::Path,
     ptr,
@@ -63,8 +64,10 @@ impl Binding {
     pub(super) fn load(path: &Path) -> std::result::Result<Self, String> {
         // SAFETY: the library is trusted like this program, whose user names it or has installed it beside it. Components of
         // implementations of MPI need its symbols (`RTLD_GLOBAL`).
-        let library =
-            unsafe { Library::open(Some(path), RTLD_NOW | RTLD_GLOBAL) }.map_err(|error| error.to_string())?;
+        let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_GLOBAL) }.map_err(|error| {
+            // The loader's message is the source of the error.
+            error.source().map_or_else(|| error.to_string(), |source| source.to_string())
+        })?;
         type Entry = unsafe extern "C" fn() -> *const Functions;
         // SAFETY: the symbol has this type in all versions.
         let entry = unsafe { library.get::<Entry>(b"divi_mpi_binding\0") }
