@@ -218,6 +218,12 @@ pub enum Error {
         /// Ranks of the job.
         ranks: usize,
     },
+    /// A request was started on a rank other than 0.
+    #[error("requests start at rank 0, and this is rank {rank}")]
+    OtherRank {
+        /// Number of the rank.
+        rank: usize,
+    },
     /// A rank differs from rank 0 in something that must be equal on all ranks.
     #[error("rank {rank} ({host}) has {what} {found}, and rank 0 has {expected}: {remedy}")]
     Mismatch {

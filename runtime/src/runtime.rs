@@ -266,6 +266,9 @@ impl Runtime {
 
     /// Checks the inputs and returns them in the bundle's order.
     fn match_inputs<'a>(&self, inputs: &[(&str, TensorRef<'a>)]) -> Result<Vec<TensorRef<'a>>> {
+        if self.rank() > 0 {
+            return Err(Error::OtherRank { rank: self.rank() });
+        }
         for (index, (name, _)) in inputs.iter().enumerate() {
             let unexpected = |reason| Err(Error::UnexpectedInput { name: (*name).to_owned(), reason });
             if inputs[..index].iter().any(|(other, _)| other == name) {

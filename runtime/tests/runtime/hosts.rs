@@ -389,6 +389,26 @@ fn inputs_and_outputs_are_at_rank_0() {
 }
 
 #[test]
+fn requests_start_at_rank_0() {
+    let folder = on_hosts(chain(Mode::Latency, 2), &[0, 1]);
+    let ranks = Loopback::job(2, false);
+    let load = |rank: usize| {
+        let options = Options { communicator: Some(ranks[rank].clone()), ..options() };
+        Runtime::load(folder.path(), options).unwrap()
+    };
+    thread::scope(|scope| {
+        let second = scope.spawn(|| {
+            let runtime = load(1);
+            assert_eq!(runtime.rank(), 1);
+            assert_eq!(runtime.run(&[]).unwrap_err().to_string(), "requests start at rank 0, and this is rank 1");
+            runtime.serve().unwrap();
+        });
+        drop(load(0));
+        second.join().unwrap();
+    });
+}
+
+#[test]
 fn too_many_requests_in_flight_are_an_error() {
     let folder = on_hosts(chain(Mode::Pipeline, 2), &[0, 1]);
     let options = |_| Options { in_flight: Some(513), ..options() };

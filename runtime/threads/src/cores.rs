@@ -1,4 +1,4 @@
-//! CPU cores and thread affinity.
+//! CPU cores, thread affinity and timers.
 
 use std::thread;
 
@@ -30,6 +30,14 @@ pub fn pin(core: usize) {
         // SAFETY: the set has the given size.
         unsafe { libc::sched_setaffinity(0, size_of_val(&set), &set) };
     }
+}
+
+/// Makes timed waits of the calling thread end within a microsecond of their time, instead of 50 µs. Errors are ignored: the
+/// precision only affects performance.
+pub fn wake_precisely() {
+    const SLACK_NS: libc::c_ulong = 1000;
+    // SAFETY: the option has one argument, a number.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, SLACK_NS) };
 }
 
 /// Runs `work` on min(cores, `pieces`) threads, the calling one included. Returns when all of them have returned.

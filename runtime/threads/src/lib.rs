@@ -10,6 +10,6 @@ mod phase;
 pub mod sync;
 mod thread_pool;
 
-pub use cores::{core_count, cores, pin, run_on_cores};
+pub use cores::{core_count, cores, pin, run_on_cores, wake_precisely};
 pub use executor::{Executor, Ready, start};
 pub use thread_pool::{Kernel, KernelLaunch, ThreadPool};

@@ -25,7 +25,7 @@ use std::{
 };
 
 /// Shortest and longest sleep of the polling thread.
-const SLEEP: (Duration, Duration) = (Duration::from_micros(20), Duration::from_millis(1));
+const SLEEP: (Duration, Duration) = (Duration::from_micros(10), Duration::from_millis(1));
 /// Sleeps as a fraction of the time that the thread has waited: messages are delayed by at most this fraction.
 const SLEEP_FRACTION: u32 = 16;
 /// Waiting time after which messages that no step expects are looked for.
@@ -36,6 +36,7 @@ const FAREWELL: Duration = Duration::from_secs(1);
 impl Engine {
     /// Body of the polling thread.
     pub(crate) fn serve_messages(&self, messages: &Messages) {
+        divi_threads::wake_precisely();
         let worker = Worker::default();
         let mut idle_since = Instant::now();
         let mut closing_since = None;

@@ -124,7 +124,8 @@ impl Engine {
         }
         let steps = {
             let mut state = messages.state.lock();
-            state.has_abandoned |= !state.steps.is_empty();
+            // Also parts of messages that could not be started, and errors that are not delivered.
+            state.has_abandoned = true;
             mem::take(&mut state.steps)
         };
         for step in steps {
