@@ -211,7 +211,7 @@ pub enum Error {
         problem: String,
     },
     /// The job has another number of ranks than the plan has hosts.
-    #[error("the bundle is for {hosts} hosts, and the job has {ranks} rank{}: start {hosts}", if *ranks == 1 { "" } else { "s" })]
+    #[error("the bundle is for {hosts} host{}, and the job has {ranks} ranks: start one rank per host", plural(hosts))]
     Ranks {
         /// Hosts of the plan.
         hosts: usize,
@@ -295,6 +295,11 @@ pub enum Error {
 /// Returns the clause of a message that names the failed task; empty if it has no name.
 fn in_task(task: &str) -> String {
     if task.is_empty() { String::new() } else { format!(" in '{task}'") }
+}
+
+/// Returns the ending of a plural.
+fn plural(count: &usize) -> &'static str {
+    if *count == 1 { "" } else { "s" }
 }
 
 /// Returns the clause of a message that lists lost requests.

@@ -16,8 +16,10 @@
 #define HAS_FAULT_TOLERANCE 0
 #endif
 
-/* Counts of MPI are of type int, so that a message of more bytes than this is sent in parts. */
+/* Counts of MPI are of type int, so that a message of more bytes than this is sent in parts. Tests use small parts. */
+#ifndef PART
 #define PART ((uint64_t)1 << 30)
+#endif
 
 /* Operation: the requests of the parts of a message. */
 struct divi_mpi_operation {
@@ -239,23 +241,21 @@ static int64_t probe(int64_t tag, struct divi_mpi_envelope *envelope) {
 }
 
 static int64_t all_gather(const void *own, void *all, uint64_t bytes, struct divi_mpi_operation **operation) {
-  struct divi_mpi_operation *made = allocate(-1, 0, 0, bytes);
-  *operation = made;
-  if (made == NULL) {
+  *operation = NULL;
+  if (bytes > INT_MAX) {
+    snprintf(last_message, sizeof last_message, "a record of %llu bytes is too long", (unsigned long long)bytes);
     return DIVI_MPI_FAILED;
   }
-  if (bytes > PART) {
-    free(made);
-    *operation = NULL;
-    snprintf(last_message, sizeof last_message, "a record of %llu bytes is too long", (unsigned long long)bytes);
+  struct divi_mpi_operation *made = allocate(-1, 0, 0, 0);
+  if (made == NULL) {
     return DIVI_MPI_FAILED;
   }
   int code = MPI_Iallgather(own, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, comm, &made->requests[0]);
   if (code != MPI_SUCCESS) {
     free(made);
-    *operation = NULL;
     return fail(code, -1, NULL);
   }
+  *operation = made;
   return 0;
 }
 

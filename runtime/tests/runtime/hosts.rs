@@ -349,11 +349,17 @@ fn ranks_agree_before_they_load() {
     }
     // Another number of ranks.
     for error in all(3, &|_, options| load(&folder, options)) {
-        assert!(error.contains("the bundle is for 2 hosts, and the job has 3 ranks: start 2"), "{error}");
+        assert!(
+            error.contains("the bundle is for 2 hosts, and the job has 3 ranks: start one rank per host"),
+            "{error}"
+        );
     }
     let one = scale_and_add().write();
     for error in all(2, &|_, options| load(&one, options)) {
-        assert!(error.contains("the bundle is for 1 hosts, and the job has 2 ranks: start 1"), "{error}");
+        assert!(
+            error.contains("the bundle is for 1 host, and the job has 2 ranks: start one rank per host"),
+            "{error}"
+        );
     }
     // A bundle that one rank cannot read, and one that one rank cannot run.
     let errors =

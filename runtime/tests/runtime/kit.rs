@@ -122,7 +122,7 @@ pub(crate) fn call_of(kernel: &str, buffers: &[Buffer], count: u64) -> Call {
 /// Returns the signatures of all calls in the tests, as a C definition.
 fn signatures() -> String {
     let mut text = format!("const char {SIGNATURES}[] =");
-    for count in [4, 8, SIZE / 2, SIZE] {
+    for count in [4, 8, SIZE / 2, SIZE, 4 * SIZE] {
         for (kernel, operands) in [("add", 3), ("scale", 3), ("slow", 2), ("root", 2)] {
             let line = cpu::signature(&call_of(kernel, &vec![Buffer::Arena(0); operands], count));
             text += &format!("\n  \"{line}\\n\"");

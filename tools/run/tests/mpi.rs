@@ -7,8 +7,11 @@
 mod kit;
 
 use divi_npy::npy;
-use divi_runtime::bundle::{Buffer, Mode};
-use kit::{BundleBuilder, Folder, call, full};
+use divi_runtime::{
+    TensorData,
+    bundle::{Buffer, Mode, Port},
+};
+use kit::{BundleBuilder, Folder, SIZE, call_of, floats};
 use std::{
     fs,
     io::{BufRead, BufReader, Read},
@@ -27,6 +30,8 @@ struct Mpi {
     mpirun: PathBuf,
     options: &'static [&'static str],
     binding: PathBuf,
+    /// Binding that sends messages of more than 600 bytes in parts.
+    binding_of_parts: PathBuf,
     /// True for Open MPI with fault tolerance (ULFM).
     is_fault_tolerant: bool,
 }
@@ -52,17 +57,16 @@ fn implementations() -> &'static [Mpi] {
             if !mpicc.exists() || !mpirun.exists() {
                 continue;
             }
-            let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("mpi-{index}"));
-            let built = Command::new(root.join("tools/mpi-binding"))
-                .arg("--mpicc")
-                .arg(&mpicc)
-                .arg("-o")
-                .arg(&folder)
-                .output()
-                .unwrap();
-            assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-            let binding = PathBuf::from(String::from_utf8(built.stdout).unwrap().trim());
-            found.push(Mpi { mpirun, options, binding, is_fault_tolerant: index == 0 });
+            let build = |name: &str, flags: &str| {
+                let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("mpi-{index}-{name}"));
+                let mut command = Command::new(root.join("tools/mpi-binding"));
+                let built =
+                    command.arg("--mpicc").arg(&mpicc).arg("-o").arg(&folder).env("CFLAGS", flags).output().unwrap();
+                assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+                PathBuf::from(String::from_utf8(built.stdout).unwrap().trim())
+            };
+            let (binding, binding_of_parts) = (build("default", ""), build("parts", "-DPART=600"));
+            found.push(Mpi { mpirun, options, binding, binding_of_parts, is_fault_tolerant: index == 0 });
         }
         if found.is_empty() {
             eprintln!("skipped: no implementation of MPI is installed (run tools/setup)");
@@ -75,6 +79,13 @@ impl Mpi {
     /// Starts a job with `ranks` ranks.
     fn start(&self, ranks: usize, folder: &Folder, arguments: &[&str]) -> Child {
         self.start_ranks(&[], &[(ranks, folder, arguments)])
+    }
+
+    /// Starts a job in which long messages are sent in parts.
+    fn start_with_parts(&self, ranks: usize, folder: &Folder, arguments: &[&str]) -> Child {
+        let (options, mpirun, binding_of_parts) = (self.options, self.mpirun.clone(), self.binding_of_parts.clone());
+        let binding = binding_of_parts.clone();
+        Self { mpirun, options, binding, binding_of_parts, is_fault_tolerant: false }.start(ranks, folder, arguments)
     }
 
     /// Starts a job of groups of ranks with their own bundles and arguments. `options` are those of the launcher.
@@ -122,26 +133,33 @@ fn errors(output: &Output) -> Vec<String> {
 
 /// Builds stages `x * 2 * 2 …` on `hosts` hosts of one device, which return to the first host.
 fn chain(mode: Mode, hosts: usize, kernel: &str) -> Folder {
+    chain_of(mode, hosts, kernel, SIZE, 0.1)
+}
+
+/// As [`chain`], with values of `count` numbers and an input that is full of `number`.
+fn chain_of(mode: Mode, hosts: usize, kernel: &str, count: u64, number: f32) -> Folder {
     let mut builder = BundleBuilder::new(mode, hosts);
     let two = builder.packed(2.0);
-    let mut value = builder.input("x", 0);
+    let mut value = builder.value_of("x", 0, floats(&[count]));
+    builder.bundle.inputs.push(Port { name: "x".into(), value });
     for device in 0..hosts {
         builder.bundle.devices[device].node = Some(device);
         if device > 0 {
             value = builder.transfer(value, device);
         }
-        let result = builder.value(&format!("v{device}"), device);
-        let calls = match kernel {
-            "scale" => vec![call("scale", &[Buffer::Output(0), Buffer::Input(0), Buffer::Constant(two)])],
-            kernel => vec![call(kernel, &[Buffer::Output(0), Buffer::Input(0)])],
-        };
-        builder.launch(&format!("stage{device}"), calls, &[value], &[result]);
+        let result = builder.value_of(&format!("v{device}"), device, floats(&[count]));
+        let mut buffers = vec![Buffer::Output(0), Buffer::Input(0)];
+        if kernel == "scale" {
+            buffers.push(Buffer::Constant(two));
+        }
+        builder.launch(&format!("stage{device}"), vec![call_of(kernel, &buffers, count)], &[value], &[result]);
         value = result;
     }
     let y = if hosts > 1 { builder.transfer(value, 0) } else { value };
     builder.output("y", y);
     let folder = builder.write();
-    fs::write(folder.join("x.npy"), npy::write(full(0.1).view())).unwrap();
+    let input = TensorData::from_f32(&[count], &vec![number; count as usize]).unwrap();
+    fs::write(folder.join("x.npy"), npy::write(input.view())).unwrap();
     folder
 }
 
@@ -172,6 +190,23 @@ fn outputs_are_those_of_one_process() {
 }
 
 #[test]
+fn long_messages_are_sent_in_parts() {
+    let folder = chain_of(Mode::Latency, 2, "scale", 4 * SIZE, 0.1);
+    let failing = chain_of(Mode::Latency, 2, "root", 4 * SIZE, -1.0);
+    let (input, negative) = (folder.join("x.npy"), failing.join("x.npy"));
+    for mpi in implementations() {
+        let results = Folder::new();
+        let arguments = ["--input", input.to_str().unwrap(), "-o", results.path().to_str().unwrap(), "--repeat", "10"];
+        assert!(finish(mpi.start_with_parts(2, &folder, &arguments)).status.success());
+        let outputs = npy::read(&fs::read(results.join("y.npy")).unwrap()).unwrap().to_f32().unwrap();
+        assert_eq!(outputs, [0.4; 4 * SIZE as usize]);
+        // A failed stage sends one empty part.
+        let output = finish(mpi.start_with_parts(2, &failing, &["--input", negative.to_str().unwrap()]));
+        assert!(errors(&output)[0].starts_with("rank 0: stage 'stage0' failed"), "{output:?}");
+    }
+}
+
+#[test]
 fn errors_before_the_first_request_end_all_ranks() {
     let folder = chain(Mode::Latency, 2, "scale");
     let (file, one) = (Folder::new(), chain(Mode::Latency, 1, "scale"));
@@ -191,9 +226,9 @@ fn errors_before_the_first_request_end_all_ranks() {
         // Another number of ranks than hosts.
         let lines = errors(&finish(mpi.start(3, &folder, &["--random-inputs"])));
         assert_eq!(lines.len(), 3, "{lines:?}");
-        assert!(lines.iter().all(|line| line.contains("for 2 hosts, and the job has 3 ranks: start 2")), "{lines:?}");
+        assert!(lines.iter().all(|line| line.contains("for 2 hosts, and the job has 3 ranks: start one")), "{lines:?}");
         let lines = errors(&finish(mpi.start(2, &one, &["--random-inputs"])));
-        assert!(lines.iter().all(|line| line.contains("for 1 hosts, and the job has 2 ranks: start 1")), "{lines:?}");
+        assert!(lines.iter().all(|line| line.contains("for 1 host, and the job has 2 ranks: start one")), "{lines:?}");
         // An error of rank 0 only, before and after it has loaded.
         let trace = errors(&finish(mpi.start(2, &folder, &["--random-inputs", "--trace", "t.json"])));
         let inputs = errors(&finish(mpi.start(2, &folder, &[])));
@@ -210,8 +245,7 @@ fn errors_before_the_first_request_end_all_ranks() {
 #[test]
 fn failures_of_requests_name_the_rank() {
     // The kernel squares, and negative numbers are an error.
-    let folder = chain(Mode::Latency, 2, "root");
-    fs::write(folder.join("x.npy"), npy::write(full(-1.0).view())).unwrap();
+    let folder = chain_of(Mode::Latency, 2, "root", SIZE, -1.0);
     let input = folder.join("x.npy");
     for mpi in implementations() {
         let output = finish(mpi.start(2, &folder, &["--input", input.to_str().unwrap()]));
