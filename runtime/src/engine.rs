@@ -238,11 +238,24 @@ impl Engine {
         let request =
             slot.progress.lock().current.as_ref().filter(|it| it.failure.is_none()).map(|it| it.request.clone());
         let failure = request.and_then(|request| {
-            let result = catch_unwind(AssertUnwindSafe(|| self.perform(spans, slot, &request, index, ready.request)));
-            result.unwrap_or_else(|panic| Err(self.panicked(index, &*panic))).err()
+            let mut perform = || {
+                let perform = AssertUnwindSafe(|| self.perform(spans, slot, &request, index, ready.request));
+                catch_unwind(perform).unwrap_or_else(|panic| Err(self.panicked(index, &*panic))).err()
+            };
+            match &self.messages {
+                Some(messages) if self.program.steps[index].is_computing => messages.while_computing(perform),
+                _ => perform(),
+            }
         });
         self.finish(ready, failure, worker);
         self.start_messages(worker);
+        let PlannedStep { lane, is_computing, .. } = self.program.steps[index];
+        if let Some(messages) = self.messages.as_ref().filter(|_| is_computing)
+            && !self.executors[self.lanes[lane].0].has_ready()
+        {
+            // The device waits for messages now.
+            messages.wake();
+        }
     }
 
     /// Makes the dependents of a step ready, which has been run or skipped.

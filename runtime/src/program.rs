@@ -55,6 +55,8 @@ pub(crate) struct PlannedStep {
     pub(crate) is_overwritten: bool,
     /// True if it sends or receives a value of another host.
     pub(crate) is_message: bool,
+    /// True if it computes with threads of the host.
+    pub(crate) is_computing: bool,
     /// True if it moves parts of values on a device without stages, so that it delays no computation.
     pub(crate) is_on_idle_device: bool,
     /// Priority; of the ready steps of a request, the one with the lowest rank runs first.
@@ -323,6 +325,7 @@ fn plan_steps(bundle: &Bundle, lanes: &Lanes, devices: &[LoadedDevice], memory: 
             overwrites,
             is_overwritten: false,
             is_message: step.action.is_message(),
+            is_computing: step.action.stage().is_some() && !is_queued,
             is_on_idle_device,
             rank: 0,
             dependencies,

@@ -63,10 +63,7 @@ impl Runtime {
         let pool = remote.map(|device| Pool::new(device.device.clone(), in_flight + 1));
         let Executors { executors, lanes, completions } =
             program.workers.executors(program.steps.len() * in_flight, program.has_device_outputs());
-        let messages = options.communicator.clone().map(|communicator| {
-            let (messages, peers) = (program.messages.clone(), program.peers.clone());
-            Messages::new(communicator, messages, in_flight, peers, program.workers.idle_spin_timeout())
-        });
+        let messages = options.communicator.clone().map(|communicator| Messages::new(communicator, &program));
         let output_names = Arc::new(bundle.outputs.iter().map(|output| output.name.clone()).collect());
         let engine = Arc::new(Engine {
             may_read_in_place,

@@ -13,6 +13,7 @@ use crate::{
     bundle::Message,
     communicator::{Communicator, Envelope, Operation},
     error::{Error, Result},
+    program::Program,
     span::Spans,
 };
 use control::Control;
@@ -27,7 +28,7 @@ use std::{
     mem,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -40,6 +41,9 @@ pub(crate) struct Messages {
     /// By rank: name in error messages, with its stages.
     peers: Vec<String>,
     spin_timeout: Duration,
+    /// Number of devices that compute with threads of this host, and of those that are computing.
+    devices: usize,
+    computing: AtomicUsize,
     queue: Mutex<Queue>,
     changed: Condition,
     state: Mutex<State>,
@@ -103,14 +107,10 @@ enum Event {
 }
 
 impl Messages {
-    /// Prepares messages for `in_flight` requests. `peers` are the names of the ranks.
-    pub(crate) fn new(
-        communicator: Arc<dyn Communicator>,
-        of_request: Vec<Message>,
-        in_flight: usize,
-        peers: Vec<String>,
-        spin_timeout: Duration,
-    ) -> Result<Self> {
+    /// Prepares the messages of a program.
+    pub(crate) fn new(communicator: Arc<dyn Communicator>, program: &Program) -> Result<Self> {
+        let (of_request, in_flight) = (program.messages.clone(), program.in_flight);
+        let is_computing = |device: usize| !program.devices[device].is_queued() && program.bundle.has_stages(device);
         let last = (of_request.len() as u64).saturating_mul(in_flight as u64);
         if last > u64::from(communicator.max_tag()) {
             let problem = format!(
@@ -124,8 +124,10 @@ impl Messages {
         Ok(Self {
             communicator,
             of_request,
-            peers,
-            spin_timeout,
+            peers: program.peers.clone(),
+            spin_timeout: program.workers.idle_spin_timeout(),
+            devices: (0..program.devices.len()).filter(|&device| is_computing(device)).count(),
+            computing: AtomicUsize::new(0),
             queue: Mutex::default(),
             changed: Condition::default(),
             state: Mutex::default(),
@@ -155,12 +157,25 @@ impl Messages {
         self.queue.lock().steps.push(Reverse(ready));
     }
 
+    /// Calls `compute`, during which a device computes.
+    pub(super) fn while_computing<T>(&self, compute: impl FnOnce() -> T) -> T {
+        self.computing.fetch_add(1, Ordering::Relaxed);
+        let result = compute();
+        self.computing.fetch_sub(1, Ordering::Relaxed);
+        result
+    }
+
+    /// Returns true if all devices that compute with threads of this host are computing.
+    fn is_busy(&self) -> bool {
+        self.devices > 0 && self.computing.load(Ordering::Relaxed) >= self.devices
+    }
+
     fn push_control(&self, to: usize, control: Control) {
         self.queue.lock().controls.push((to, control));
     }
 
     /// Makes the polling thread poll without delay.
-    fn wake(&self) {
+    pub(super) fn wake(&self) {
         let mut queue = self.queue.lock();
         if !mem::replace(&mut queue.is_urgent, true) {
             self.changed.notify_one();

@@ -1,7 +1,8 @@
 //! Progress of messages: start, completion by polling, and receipt of control messages.
 //!
 //! No thread blocks in an operation. The polling thread spins for a moment only if there is a core for it; then it sleeps for
-//! a growing fraction of the time that it has waited, so that waiting ranks leave cores to busy ones.
+//! a growing fraction of the time that it has waited, so that waiting ranks leave cores to busy ones. While all devices
+//! compute, it polls rarely.
 
 use super::{
     Event, Messages, PendingControl, PendingStep, State,
@@ -24,10 +25,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Shortest and longest sleep of the polling thread.
+/// Shortest and longest sleep of the polling thread while a device waits.
 const SLEEP: (Duration, Duration) = (Duration::from_micros(10), Duration::from_millis(1));
 /// Sleeps as a fraction of the time that the thread has waited: messages are delayed by at most this fraction.
-const SLEEP_FRACTION: u32 = 16;
+const SLEEP_FRACTION: u32 = 8;
+/// Sleep while all devices compute: the polling thread takes time from them, and no device waits for a message.
+const BUSY_SLEEP: Duration = Duration::from_micros(500);
 /// Waiting time after which messages that no step expects are looked for.
 const UNEXPECTED: Duration = Duration::from_millis(5);
 /// Time limit of the delivery of the last control messages after a failure.
@@ -70,14 +73,15 @@ impl Engine {
                 idle_since = Instant::now();
                 continue;
             }
-            let waited = idle_since.elapsed();
-            if waited < messages.spin_timeout {
+            let (waited, is_busy) = (idle_since.elapsed(), messages.is_busy());
+            if waited < messages.spin_timeout && !is_busy {
                 drop(queue);
                 hint::spin_loop();
                 continue;
             }
             if queue.steps.is_empty() && queue.controls.is_empty() {
-                drop(messages.changed.wait_timeout(queue, (waited / SLEEP_FRACTION).clamp(SLEEP.0, SLEEP.1)));
+                let idle_sleep = (waited / SLEEP_FRACTION).clamp(SLEEP.0, SLEEP.1);
+                drop(messages.changed.wait_timeout(queue, if is_busy { BUSY_SLEEP } else { idle_sleep }));
             }
         }
     }
