@@ -211,7 +211,8 @@ impl Model {
         let threads = f64::from(rates.threads.max(1));
         // One thread computes what is not worth waking the others for.
         let fork = if threads > 1.0 { self.machine.fork } else { 0.0 };
-        let body = (compute + memory + fork).min((compute + memory) * threads);
+        let speedup = 1.0 + (threads - 1.0) * self.machine.scaling;
+        let body = ((compute + memory) * threads / speedup + fork).min((compute + memory) * threads);
         let has_bias = f64::from(u8::from(kernel.has_bias()));
         let (overhead, micros) = match (launch, self.captured) {
             (Launch::Captured, Some(captured)) => {

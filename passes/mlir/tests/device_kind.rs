@@ -35,7 +35,7 @@ impl DeviceKind for Toy {
     fn reference(&self) -> Reference {
         Reference {
             rates: Rates { flops_per_s: 1e12, bytes_per_s: 1e11, launch: None, threads: 1 },
-            machine: Machine { units: 8.0, rows: 8.0, cache: 0.0, fork: 0.0 },
+            machine: Machine { units: 8.0, rows: 8.0, cache: 0.0, fork: 0.0, scaling: 1.0 },
         }
     }
 

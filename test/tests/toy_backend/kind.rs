@@ -34,7 +34,7 @@ impl DeviceKind for Toy {
     fn reference(&self) -> Reference {
         Reference {
             rates: Rates { flops_per_s: 1e15, bytes_per_s: 1e14, launch: None, threads: 1 },
-            machine: Machine { units: 1.0, rows: 1.0, cache: 0.0, fork: 0.0 },
+            machine: Machine { units: 1.0, rows: 1.0, cache: 0.0, fork: 0.0, scaling: 1.0 },
         }
     }
 

@@ -99,6 +99,7 @@ impl Calibrate {
         if let Some(several) = profiles.get(1) {
             let scaling = Scaling::of(single.entries(), several.entries(), threads);
             target.machine.fork = scaling.fork.unwrap_or(target.machine.fork);
+            target.machine.scaling = scaling.scaling.unwrap_or(target.machine.scaling);
             scaling.note.iter().for_each(|note| progress.say(note));
         }
         let samples = Sample::of_profile(single);

@@ -107,7 +107,7 @@ impl DeviceKind for Cpu {
                 launch: None,
                 threads: 1,
             },
-            machine: Machine { units: 1.0, rows: 8.0, cache: (12u64 << 20) as f64, fork: 5.0 },
+            machine: Machine { units: 1.0, rows: 8.0, cache: (12u64 << 20) as f64, fork: 5.0, scaling: 1.0 },
         }
     }
 

@@ -104,7 +104,7 @@ impl DeviceKind for Cuda {
     fn reference(&self) -> Reference {
         Reference {
             rates: model::Rates { flops_per_s: 66.9e12, bytes_per_s: 4.81e12, launch: None, threads: 1 },
-            machine: Machine { units: 132.0, rows: 64.0, cache: 0.0, fork: 0.0 },
+            machine: Machine { units: 132.0, rows: 64.0, cache: 0.0, fork: 0.0, scaling: 1.0 },
         }
     }
 

@@ -64,7 +64,7 @@ impl Model {
             "classes",
         ])?;
         let machine = root.field("machine")?;
-        machine.only(&["units", "rows", "cache", "fork_us"])?;
+        machine.only(&["units", "rows", "cache", "fork_us", "scaling"])?;
         let launch = root.field("launch_us")?;
         launch.only(&["eager", "captured"])?;
         let rates = Rates {
@@ -86,6 +86,7 @@ impl Model {
                 rows: machine.field("rows")?.positive()?,
                 cache: machine.field("cache")?.amount()?,
                 fork: machine.optional("fork_us")?.map_or(Ok(0.0), |it| it.amount())?,
+                scaling: machine.optional("scaling")?.map_or(Ok(1.0), |it| share(&it))?,
             },
             eager: Micros(launch.field("eager")?.positive()?),
             captured: launch.optional("captured")?.map(|it| it.amount().map(Micros)).transpose()?,
@@ -103,10 +104,13 @@ impl Model {
             .iter()
             .filter_map(|(class, name)| Some(((*name).to_owned(), write_class(self.classes.get(class)?))))
             .collect();
-        let Machine { units, rows, cache, fork } = self.machine;
+        let Machine { units, rows, cache, fork, scaling } = self.machine;
         let mut machine = json!({"units": units, "rows": rows, "cache": cache});
         if fork > 0.0 {
             machine["fork_us"] = json!(fork);
+        }
+        if scaling < 1.0 {
+            machine["scaling"] = json!(scaling);
         }
         let value = json!({
             "format": FORMAT,
@@ -121,6 +125,12 @@ impl Model {
         });
         format!("{value:#}\n")
     }
+}
+
+/// Returns a number above 0 and at most 1.
+fn share(at: &At<'_>) -> Result<f64, Error> {
+    let share = at.positive()?;
+    if share > 1.0 { Err(at.error(format!("must be at most 1, is {share}"))) } else { Ok(share) }
 }
 
 fn read_class(at: &At<'_>) -> Result<Coefficients, Error> {

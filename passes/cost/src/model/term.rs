@@ -88,6 +88,8 @@ pub struct Machine {
     pub cache: f64,
     /// Time in microseconds to distribute a loop to several threads and to wait for them.
     pub fork: f64,
+    /// Share of the first thread's rate that each further thread adds: less than 1 if threads share cores, memory or power.
+    pub scaling: f64,
 }
 
 /// Side of a tile of a product.

@@ -287,4 +287,22 @@ fn broken_files_are_errors() {
     fails("\"Softmax\"", "\"Softmin\"", "classes: unknown field 'Softmin'; expected one of Conv, ");
     fails("\"eager\": ", "\"eager\": -", "launch_us.eager: must be a positive number, is -");
     fails("\"units\"", "\"unit\"", "machine: unknown field 'unit'; expected one of units, rows, cache");
+    fails("\"units\"", "\"scaling\": 1.5, \"units\"", "machine.scaling: must be at most 1, is 1.5");
+}
+
+/// Further threads add less than the first one if they share its core, memory or power.
+#[test]
+fn threads_scale_as_the_machine_does() {
+    let mut model = CPU.model().clone();
+    model.machine = Machine { fork: 0.0, scaling: 0.5, ..model.machine };
+    assert_eq!(Model::from_json(&model.to_json()).unwrap(), model);
+    let task = Task::from(conv(256, 3136));
+    let time = |threads: u32| {
+        let several = f64::from(threads);
+        let Rates { flops_per_s, bytes_per_s, launch, .. } = model.rates;
+        let rates = Rates { flops_per_s: flops_per_s * several, bytes_per_s: bytes_per_s * several, launch, threads };
+        model.time(&rates, &task, Launch::Eager).micros.0
+    };
+    assert!((time(1) / time(2) - 1.5).abs() < 0.05, "{} {}", time(1), time(2));
+    assert!((time(1) / time(4) - 2.5).abs() < 0.1, "{} {}", time(1), time(4));
 }

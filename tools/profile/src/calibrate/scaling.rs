@@ -10,14 +10,16 @@ const FORKED: Range<f64> = 30.0..300.0;
 /// The same of tasks for which that time is negligible.
 const LONG: Range<f64> = 1000.0..f64::INFINITY;
 
-/// Least speedup of long tasks per thread if nothing else runs.
-const LEAST_SPEEDUP: f64 = 0.6;
+/// Least share of the first thread's rate that each further one adds if nothing else runs.
+const LEAST_SCALING: f64 = 0.25;
 
 /// Properties of several threads.
 #[derive(Debug, PartialEq)]
 pub(super) struct Scaling {
     /// Time in microseconds to distribute a task to the threads, if it can be determined.
     pub(super) fork: Option<f64>,
+    /// Share of the first thread's rate that each further one adds, if it can be determined.
+    pub(super) scaling: Option<f64>,
     /// Note if the threads have no cores of their own.
     pub(super) note: Option<String>,
 }
@@ -34,17 +36,21 @@ impl Scaling {
             })
             .collect();
         let of = |range: Range<f64>| pairs.iter().filter(move |(alone, _)| range.contains(alone));
+        let round = |value: f64| (value * 100.0).round() / 100.0;
         let speedup = median(of(LONG).map(|(alone, shared)| alone / shared).collect());
-        if let Some(speedup) = speedup.filter(|speedup| *speedup < LEAST_SPEEDUP * f64::from(threads)) {
+        let further = f64::from(threads.max(2) - 1);
+        let scaling = speedup.map(|speedup| round(((speedup - 1.0) / further).min(1.0)));
+        if let Some((speedup, _)) = speedup.zip(scaling).filter(|(_, scaling)| *scaling < LEAST_SCALING) {
             let note = format!(
                 "note: {threads} threads were {speedup:.1} times as fast as one: other processes use the cores, or threads share \
                  them; predictions for several threads will be too short"
             );
-            return Self { fork: None, note: Some(note) };
+            return Self { fork: None, scaling: None, note: Some(note) };
         }
         // Time beyond the share of the time on one thread.
-        let fork = median(of(FORKED).map(|(alone, shared)| shared - alone / f64::from(threads)).collect());
-        Self { fork: fork.map(|fork| (fork.max(0.0) * 100.0).round() / 100.0), note: None }
+        let speedup = 1.0 + further * scaling.unwrap_or(1.0);
+        let fork = median(of(FORKED).map(|(alone, shared)| shared - alone / speedup).collect());
+        Self { fork: fork.map(|fork| round(fork.max(0.0))), scaling, note: None }
     }
 }
 
@@ -69,16 +75,26 @@ mod tests {
 
     #[test]
     fn fork_is_the_median_overhead_of_short_tasks() {
-        let scaling = Scaling::of(&entries(&SINGLE), &entries(&[9.0, 24.0, 55.5, 190.0, 1010.0]), 2);
-        assert_eq!(scaling, Scaling { fork: Some(5.5), note: None });
-        assert_eq!(Scaling::of(&entries(&SINGLE), &[], 2), Scaling { fork: None, note: None });
+        let scaling = Scaling::of(&entries(&SINGLE), &entries(&[9.0, 24.0, 55.5, 190.0, 1000.0]), 2);
+        assert_eq!(scaling, Scaling { fork: Some(5.5), scaling: Some(1.0), note: None });
+        assert_eq!(Scaling::of(&entries(&SINGLE), &[], 2), Scaling { fork: None, scaling: None, note: None });
+    }
+
+    /// Threads of one core, or cores that share power, add less than the first one.
+    #[test]
+    fn scaling_is_the_median_of_long_tasks() {
+        let scaling = Scaling::of(&entries(&SINGLE), &entries(&[9.0, 30.0, 71.5, 140.0, 1250.0]), 2);
+        assert_eq!(scaling, Scaling { fork: Some(9.0), scaling: Some(0.6), note: None });
+        let scaling = Scaling::of(&entries(&SINGLE), &entries(&[9.0, 30.0, 71.5, 140.0, 1000.0]), 5);
+        assert_eq!(scaling.scaling, Some(0.25));
     }
 
     /// If another process uses a core, the overhead is not that of the distribution.
     #[test]
     fn cores_that_are_not_free_are_reported() {
-        let Scaling { fork, note } = Scaling::of(&entries(&SINGLE), &entries(&[9.0, 41.0, 102.0, 201.0, 1900.0]), 2);
-        assert_eq!(fork, None);
+        let Scaling { fork, scaling, note } =
+            Scaling::of(&entries(&SINGLE), &entries(&[9.0, 41.0, 102.0, 201.0, 1900.0]), 2);
+        assert_eq!((fork, scaling), (None, None));
         assert!(note.unwrap().starts_with("note: 2 threads were 1.1 times as fast as one: "));
     }
 }
