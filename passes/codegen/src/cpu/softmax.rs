@@ -1,7 +1,7 @@
 //! Softmax along the last axis: a row stays in the cache, and its exponentials are computed once.
 
 use crate::{
-    emit::{Compare, Reduction},
+    emit::{Builder, Compare, Reduction, V},
     epilogue,
     error::Result,
     graph::Node,
@@ -43,23 +43,14 @@ pub(super) fn lower(cx: &mut Lowering<'_>, nodes: &[Node], position: usize) -> R
         b.for_each(kernel.begin, kernel.end, 1, |row| {
             let start = b.times(row, size);
             let end = b.plus(start, vectors * lanes);
-            // NaN is not the largest, but its exponential makes the sum NaN.
-            let larger = |state, x| b.select(b.compare(Compare::Greater, x, state, false), x, state);
             let largest = b.for_loop_carried(b.index(0), b.index(vectors), 1, &[lowest], |i, state| {
-                vec![larger(state[0], b.load_vector(source, b.add(start, b.times(i, lanes)), ty))]
+                vec![larger(b, state[0], b.load_vector(source, b.add(start, b.times(i, lanes)), ty))]
             })[0];
             let largest = mask.map_or(largest, |mask| {
-                larger(largest, b.select(mask.lanes(), b.load_masked(source, end, mask), lowest))
+                larger(b, largest, b.select(mask.lanes(), b.load_masked(source, end, mask), lowest))
             });
             let largest = b.broadcast(b.reduce(largest, Reduction::Largest), ty);
-            let smallest = b.float(SMALLEST, ty);
-            let term = |x| {
-                let difference = b.sub(x, largest);
-                let is_small = b.less(difference, smallest);
-                let bounded = b.select(is_small, smallest, difference);
-                let term = if fused.is_rounded() { b.rough_exp_within(bounded) } else { b.exp(bounded) };
-                b.select(is_small, zero, term)
-            };
+            let term = |x| term(b, x, largest, fused.is_rounded());
             let sum = b.for_loop_carried(b.index(0), b.index(vectors), 1, &[zero], |i, state| {
                 let at = b.times(i, lanes);
                 let term = term(b.load_vector(source, b.add(start, at), ty));
@@ -84,4 +75,20 @@ pub(super) fn lower(cx: &mut Lowering<'_>, nodes: &[Node], position: usize) -> R
         });
     });
     Ok(Some(1 + more))
+}
+
+/// Returns the larger of two numbers. NaN is not the largest, but its term makes the sum NaN.
+pub(super) fn larger(b: &Builder, state: V, x: V) -> V {
+    b.select(b.compare(Compare::Greater, x, state, false), x, state)
+}
+
+/// Returns `e^(x - largest)` for a number up to the largest one: 0 if that would be subnormal as a share, and NaN for NaN.
+pub(super) fn term(b: &Builder, x: V, largest: V, is_rough: bool) -> V {
+    let ty = b.type_of(x);
+    let smallest = b.float(SMALLEST, ty);
+    let difference = b.sub(x, largest);
+    let is_small = b.less(difference, smallest);
+    let bounded = b.select(is_small, smallest, difference);
+    let term = if is_rough { b.rough_exp_within(bounded) } else { b.exp(bounded) };
+    b.select(is_small, b.float(0.0, ty), term)
 }

@@ -1,16 +1,18 @@
 //! Loop nest of attention: blocks of queries, blocks of keys, and the Softmax of each row.
 
-use super::pattern::Attention;
+use super::{
+    super::softmax::{self, larger},
+    pattern::Attention,
+};
 use crate::{
-    emit::{Builder, Compare, Reduction, Signature, V},
+    emit::{Builder, Mask, Reduction, Signature, V},
     graph::Id,
     lowering::Lowering,
 };
+use divi_onnx::DType;
 
 /// Keys of a block: scores of 32 queries stay in the L2 cache.
 const MOST_KEYS: i64 = 512;
-/// Difference from the largest score below which a probability is 0, so that none is subnormal.
-const SMALLEST: f64 = -79.0;
 
 /// Products of blocks of queries, keys and values.
 pub(super) trait Products {
@@ -154,8 +156,8 @@ impl<'a> AttentionKernel<'a> {
         let Scratch { sums, largest, total, .. } = block.scratch;
         if blocks > 1 {
             b.repeat(block.rows, |row| {
-                b.store(b.float(f64::NEG_INFINITY, b.f32()), largest, divi_onnx::DType::F32, row);
-                b.store(b.float(0.0, b.f32()), total, divi_onnx::DType::F32, row);
+                b.store(b.float(f64::NEG_INFINITY, b.f32()), largest, DType::F32, row);
+                b.store(b.float(0.0, b.f32()), total, DType::F32, row);
             });
             let zero = b.float(0.0, b.vector());
             let lanes = b.lanes() as i64;
@@ -177,7 +179,6 @@ impl<'a> AttentionKernel<'a> {
 
     /// Replaces the scores of a row by probabilities, up to a factor. Updates the row's maximum and sum, and scales its sums of values.
     fn softmax(&self, b: &Builder, block: &QueryBlock<'_>, keys: &KeyBlock, row: V) {
-        const F32: divi_onnx::DType = divi_onnx::DType::F32;
         let (ty, lanes) = (b.vector(), b.lanes() as i64);
         let Scratch { scores, shares, sums, largest, total, width } = block.scratch;
         let start = b.times(row, width);
@@ -195,44 +196,33 @@ impl<'a> AttentionKernel<'a> {
                 Some(addend) => b.add(value, addend(offset, mask.filter(|_| is_rest))),
             }
         };
-        // NaN is not the largest, but its exponential makes the sum NaN.
-        let larger = |state, x| b.select(b.compare(Compare::Greater, x, state, false), x, state);
         let block_largest = b.for_loop_carried(b.index(0), b.index(vectors), 1, &[lowest], |i, state| {
             let offset = b.times(i, lanes);
             let at = b.add(start, offset);
             let value = scaled(at, offset, false);
             b.store_vector(value, scores, at);
-            vec![larger(state[0], value)]
+            vec![larger(b, state[0], value)]
         })[0];
         let block_largest = mask.map_or(block_largest, |mask| {
             let value = scaled(end, b.index(vectors * lanes), true);
             b.store_vector(value, scores, end);
-            larger(block_largest, b.select(mask.lanes(), value, lowest))
+            larger(b, block_largest, b.select(mask.lanes(), value, lowest))
         });
         let mut new_largest = b.reduce(block_largest, Reduction::Largest);
         let is_running = self.key_blocks() > 1;
-        let old_largest = is_running.then(|| b.load(largest, F32, row));
+        let old_largest = is_running.then(|| b.load(largest, DType::F32, row));
         if let Some(old) = old_largest {
-            new_largest = larger(old, new_largest);
-            b.store(new_largest, largest, F32, row);
+            new_largest = larger(b, old, new_largest);
+            b.store(new_largest, largest, DType::F32, row);
         }
         // Rows without a finite score so far stay 0.
         let is_lowest = b.equal(new_largest, b.float(f64::NEG_INFINITY, b.f32()));
         let reference = b.select(is_lowest, b.float(0.0, b.f32()), new_largest);
 
-        let exponential = |x: V, reference: V| {
-            let ty = b.type_of(x);
-            let difference = b.sub(x, reference);
-            let smallest = b.float(SMALLEST, ty);
-            let is_small = b.less(difference, smallest);
-            let bounded = b.select(is_small, smallest, difference);
-            let is_rough = self.products.rounds() || self.attention.rounding.is_some();
-            let term = if is_rough { b.rough_exp_within(bounded) } else { b.exp(bounded) };
-            b.select(is_small, b.float(0.0, ty), term)
-        };
+        let is_rough = self.products.rounds() || self.attention.rounding.is_some();
         let all = b.broadcast(reference, ty);
         let share = |at: V| {
-            let term = exponential(b.load_vector(scores, at, ty), all);
+            let term = softmax::term(b, b.load_vector(scores, at, ty), all, is_rough);
             self.attention.rounding.filter(|_| !self.products.rounds()).map_or(term, |to| b.rounded_to_half(term, to))
         };
         let zero = b.float(0.0, ty);
@@ -249,8 +239,8 @@ impl<'a> AttentionKernel<'a> {
         });
         let mut sum = b.reduce(sum, Reduction::Sum);
         if let Some(old) = old_largest {
-            let factor = exponential(old, reference);
-            sum = b.add(b.mul(b.load(total, F32, row), factor), sum);
+            let factor = softmax::term(b, old, reference, is_rough);
+            sum = b.add(b.mul(b.load(total, DType::F32, row), factor), sum);
             let factors = b.broadcast(factor, ty);
             let first = b.times(row, self.products.sum_stride());
             b.repeat(self.products.sum_stride() / lanes, |i| {
@@ -258,7 +248,7 @@ impl<'a> AttentionKernel<'a> {
                 b.store_vector(b.mul(b.load_vector(sums, at, ty), factors), sums, at);
             });
         }
-        b.store(sum, total, F32, row);
+        b.store(sum, total, DType::F32, row);
     }
 
     /// Returns a function that emits the mask of a row at an offset in a block of keys, for all lanes or those of a mask.
@@ -268,14 +258,14 @@ impl<'a> AttentionKernel<'a> {
         block: &QueryBlock<'_>,
         keys: &KeyBlock,
         row: V,
-    ) -> Option<impl Fn(V, Option<crate::emit::Mask>) -> V + use<'b>> {
+    ) -> Option<impl Fn(V, Option<Mask>) -> V + use<'b>> {
         let mask = self.attention.mask.as_ref()?;
         let pointer = block.signature.buffers[3];
         let query = b.add(block.first, row);
         let first = b.add(mask.matrices.offset(b, block.matrix), b.times(query, mask.matrices.row));
         let (is_repeated, first) = (mask.is_repeated, if mask.is_repeated { first } else { b.add(first, keys.first) });
-        Some(move |offset: V, lanes: Option<crate::emit::Mask>| match lanes {
-            _ if is_repeated => b.broadcast(b.load(pointer, divi_onnx::DType::F32, first), b.vector()),
+        Some(move |offset: V, lanes: Option<Mask>| match lanes {
+            _ if is_repeated => b.broadcast(b.load(pointer, DType::F32, first), b.vector()),
             Some(lanes) => b.load_masked(pointer, b.add(first, offset), lanes),
             None => b.load_vector(pointer, b.add(first, offset), b.vector()),
         })
@@ -286,7 +276,7 @@ impl<'a> AttentionKernel<'a> {
         let (ty, lanes) = (b.vector(), b.lanes() as i64);
         let Attention { result, columns, .. } = self.attention;
         let Scratch { sums, total, .. } = block.scratch;
-        let total = b.load(total, divi_onnx::DType::F32, row);
+        let total = b.load(total, DType::F32, row);
         let factor = b.broadcast(b.div(b.float(1.0, b.f32()), total, false), ty);
         let target = *block.signature.buffers.last().expect("the last buffer is the result");
         let from = b.times(row, self.products.sum_stride());
