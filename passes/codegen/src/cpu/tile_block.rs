@@ -27,6 +27,11 @@ impl TileBlock {
         Self { rows: [first, second] }
     }
 
+    /// Returns the block of adjacent rows, at most [`BLOCK`].
+    pub(super) fn of_rows(rows: i64) -> Self {
+        Self::new(rows.min(SIDE), (rows - SIDE).max(0))
+    }
+
     /// Returns the number of tiles of rows.
     fn count(&self) -> usize {
         if self.rows[1] > 0 { 2 } else { 1 }

@@ -83,11 +83,6 @@ impl<'a> TileProducts<'a> {
         });
         target
     }
-
-    /// Returns the block of sums of some rows.
-    fn block(rows: i64) -> TileBlock {
-        TileBlock::new(rows.min(SIDE), (rows - SIDE).max(0))
-    }
 }
 
 impl Products for TileProducts<'_> {
@@ -114,9 +109,8 @@ impl Products for TileProducts<'_> {
 
     fn begin(&self, b: &Builder, rows: i64, last: i64) {
         self.queries.set(Some(b.half_alloca(rows * self.depth_steps() * BLOCK)));
-        let configurations = [rows, last].map(|rows| Self::block(rows).configuration(b));
+        let configurations = [rows, last].map(|rows| TileBlock::of_rows(rows).configuration(b));
         self.configurations.set(Some(configurations));
-        b.configure_tiles(configurations[0]);
     }
 
     fn end(&self, b: &Builder) {
@@ -146,7 +140,7 @@ impl Products for TileProducts<'_> {
 
     fn scores(&self, b: &Builder, block: &QueryBlock<'_>, keys: &KeyBlock) {
         let (Some(queries), packed) = (self.queries.get(), block.signature.buffers[1]) else { return };
-        let (steps, tiles) = (self.depth_steps(), Self::block(block.rows));
+        let (steps, tiles) = (self.depth_steps(), TileBlock::of_rows(block.rows));
         let stride = steps * BLOCK;
         let (first_panel, _) = b.div_rem(keys.first, BLOCK);
         let first_panel = b.add(b.times(block.matrix, self.key_panels()), first_panel);
@@ -163,7 +157,7 @@ impl Products for TileProducts<'_> {
     }
 
     fn sums(&self, b: &Builder, block: &QueryBlock<'_>, keys: &KeyBlock, starts: bool) {
-        let (tiles, packed) = (Self::block(block.rows), block.signature.buffers[2]);
+        let (tiles, packed) = (TileBlock::of_rows(block.rows), block.signature.buffers[2]);
         let (width, stride) = (block.scratch.width, self.sum_stride());
         let (first_step, _) = b.div_rem(keys.first, BLOCK);
         b.repeat(self.value_panels(), |panel| {

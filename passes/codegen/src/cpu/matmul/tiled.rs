@@ -125,7 +125,8 @@ impl TiledKernel {
         let blocks = self.row_blocks();
         let last_rows = self.product.rows - (blocks - 1) * BLOCK;
         let last_columns = self.product.columns - (self.panels() - 1) * BLOCK;
-        let (whole, last) = (block(BLOCK).configuration(b), block(last_rows).configuration(b));
+        let (whole, last) =
+            (TileBlock::of_rows(BLOCK).configuration(b), TileBlock::of_rows(last_rows).configuration(b));
         let scratch = b.alloca(BLOCK * BLOCK, b.f32());
         let remainder = (self.product.inner % BLOCK > 0).then(|| b.half_alloca(BLOCK * BLOCK));
         b.configure_tiles(if blocks > 1 { whole } else { last });
@@ -163,7 +164,7 @@ impl TiledKernel {
         remainder: Option<V>,
     ) {
         let Product { rows: all_rows, inner, left_is_batched, right_is_batched, .. } = self.product;
-        let block = block(rows);
+        let block = TileBlock::of_rows(rows);
         let of_batch = |is_batched: bool, size: i64| if is_batched { b.times(place.batch, size) } else { b.index(0) };
         let first = b.add(of_batch(left_is_batched, all_rows * inner), b.times(place.rows, BLOCK * inner));
         let packed = b.times(place.panel, self.steps() * BLOCK * BLOCK);
@@ -278,9 +279,4 @@ pub(crate) fn pack_rows(cx: &mut Lowering<'_>, matrices: &Matrices, inner: i64, 
         });
     });
     packed
-}
-
-/// Returns the block of sums of some rows.
-fn block(rows: i64) -> TileBlock {
-    TileBlock::new(rows.min(SIDE), (rows - SIDE).max(0))
 }
