@@ -145,7 +145,7 @@ fn a_rank_loads_its_own_part() {
             let stages: Vec<&str> = bundle.stages.iter().map(|stage| &stage.name[..]).collect();
             assert_eq!(stages, ["stage0"]);
             assert_eq!(bundle.devices.len(), 1);
-            // That of the whole pipeline, not of the only stage here.
+            // Requests of the whole pipeline, not of the only stage here.
             assert_eq!(runtime.in_flight(), 4);
             runtime.record(Recording::Steps);
             stream(runtime, 1)?;

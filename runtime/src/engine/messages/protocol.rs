@@ -101,7 +101,7 @@ impl Engine {
         }
     }
 
-    /// Ends the job with a problem: fails all requests, and tells the other ranks unless one of them has reported it.
+    /// Ends the job with a problem: fails all requests, and notifies the other ranks unless one of them has reported it.
     fn break_down(&self, messages: &Messages, problem: &str, is_own: bool, worker: &Worker) {
         let requests = self.slots.iter().filter_map(|slot| {
             let progress = slot.progress.lock();
