@@ -5,6 +5,7 @@ mod edge;
 mod files;
 mod import;
 mod models;
+mod mpi;
 mod nodes;
 mod parts;
 mod pipeline;
@@ -36,6 +37,7 @@ enum Command {
     Edge(edge::Edge),
     Nodes(nodes::Nodes),
     Run(run::Run),
+    Mpi(mpi::Mpi),
 }
 
 fn main() -> ExitCode {
@@ -52,6 +54,7 @@ fn main() -> ExitCode {
         Command::Edge(command) => command.run(),
         Command::Nodes(command) => command.run(),
         Command::Run(command) => command.run(),
+        Command::Mpi(command) => command.run(),
     };
     if let Err(message) = &outcome {
         eprintln!("divi-bench: error: {message}");

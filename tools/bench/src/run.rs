@@ -1,15 +1,15 @@
 //! `divi-bench run`: compiled models compared with ONNX Runtime and OpenVINO, pipelines compared with their predictions, and
 //! compile time, startup time and memory.
 
-mod build;
+pub(crate) mod build;
 mod compile;
 mod gpu;
-mod launch;
+pub(crate) mod launch;
 mod machine;
 mod memory;
 mod mixed;
 mod models;
-mod pipeline;
+pub(crate) mod pipeline;
 mod predicted;
 mod queues;
 mod start;

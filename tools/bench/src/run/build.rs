@@ -8,19 +8,19 @@ use std::{
 };
 
 /// Value of `--weights`.
-pub(super) const WEIGHTS: &str = "random:1";
+pub(crate) const WEIGHTS: &str = "random:1";
 
 const FOLDER: &str = "target/bench/run";
 
 /// Target of a plan: a system, and options of `divi-opt`.
-pub(super) struct Plan {
-    pub(super) system: PathBuf,
-    pub(super) options: Vec<String>,
+pub(crate) struct Plan {
+    pub(crate) system: PathBuf,
+    pub(crate) options: Vec<String>,
 }
 
 impl Plan {
     /// Everything on one CPU device with a number of threads.
-    pub(super) fn single(threads: usize) -> Result<Self, String> {
+    pub(crate) fn single(threads: usize) -> Result<Self, String> {
         let text = format!(
             "name = \"cpu-{threads}\"\n\n[[device]]\nid = \"cpu0\"\nkind = \"cpu\"\nmemory = \"64 GiB\"\nthreads = {threads}\n"
         );
@@ -28,7 +28,7 @@ impl Plan {
     }
 
     /// Everything on one GPU, for a batch of inputs.
-    pub(super) fn gpu(batch: u32) -> Result<Self, String> {
+    pub(crate) fn gpu(batch: u32) -> Result<Self, String> {
         let text =
             "name = \"gpu\"\n\n[[device]]\nid = \"gpu0\"\nkind = \"cuda\"\narch = \"sm_90\"\nmemory = \"100 GiB\"\n";
         let batch = (batch > 1).then(|| format!("--batch={batch}"));
@@ -37,7 +37,7 @@ impl Plan {
     }
 
     /// Everything on one CPU device, for processors other than this machine's.
-    pub(super) fn any_cpu() -> Result<Self, String> {
+    pub(crate) fn any_cpu() -> Result<Self, String> {
         let mut plan = Self::single(8)?;
         plan.options.push("--cpu=x86-64-v3".into());
         Ok(plan)
@@ -46,7 +46,7 @@ impl Plan {
 
 /// Source of the weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Weights {
+pub(crate) enum Weights {
     /// Generated when the bundle is loaded.
     Seed,
     /// Read from a file.
@@ -54,12 +54,12 @@ pub(super) enum Weights {
 }
 
 /// Compiles a bundle; returns its folder and the compile time in seconds.
-pub(super) fn bundle(model: &str, name: &str, weights: Weights, plan: &Plan) -> Result<(PathBuf, f64), String> {
+pub(crate) fn bundle(model: &str, name: &str, weights: Weights, plan: &Plan) -> Result<(PathBuf, f64), String> {
     bundle_in(Path::new(FOLDER), model, name, weights, plan)
 }
 
 /// Compiles a bundle into another folder.
-pub(super) fn bundle_in(
+pub(crate) fn bundle_in(
     folder: &Path,
     model: &str,
     name: &str,
@@ -83,7 +83,7 @@ pub(super) fn bundle_in(
 }
 
 /// Exports the model with its weights in a file next to it, unless that was done since the model changed.
-pub(super) fn exported(model: &str) -> Result<PathBuf, String> {
+pub(crate) fn exported(model: &str) -> Result<PathBuf, String> {
     let folder = Path::new(FOLDER).join("models");
     fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
     let source = original(model)?;
@@ -102,25 +102,25 @@ pub(super) fn exported(model: &str) -> Result<PathBuf, String> {
     Ok(output)
 }
 
-pub(super) fn original(model: &str) -> Result<PathBuf, String> {
+pub(crate) fn original(model: &str) -> Result<PathBuf, String> {
     let path = Path::new("test/models").join(format!("{model}.onnx"));
     if path.exists() { Ok(path) } else { Err(format!("unknown model '{model}'; expected a model of test/models")) }
 }
 
 /// Writes a file into the folder of the benchmark.
-pub(super) fn write(name: &str, text: &str) -> Result<PathBuf, String> {
+pub(crate) fn write(name: &str, text: &str) -> Result<PathBuf, String> {
     let path = Path::new(FOLDER).join(name);
     fs::create_dir_all(FOLDER).and_then(|()| fs::write(&path, text)).map_err(|error| error.to_string())?;
     Ok(path)
 }
 
 /// Returns the path of a program or library that was built with this one.
-pub(super) fn program(name: &str) -> Result<PathBuf, String> {
+pub(crate) fn program(name: &str) -> Result<PathBuf, String> {
     Ok(std::env::current_exe().map_err(|error| error.to_string())?.with_file_name(name))
 }
 
 /// Runs a command; returns its standard output.
-pub(super) fn output_of(mut command: Command, model: &str) -> Result<String, String> {
+pub(crate) fn output_of(mut command: Command, model: &str) -> Result<String, String> {
     let output = command
         .output()
         .map_err(|error| format!("cannot run {}: {error}; use tools/divi-bench", command.get_program().display()))?;

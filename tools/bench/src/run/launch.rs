@@ -5,31 +5,35 @@ use serde_json::Value;
 use std::{path::Path, process::Command};
 
 /// Output of `divi-run --json`.
-pub(super) struct Launched(Value);
+pub(crate) struct Launched(Value);
 
-pub(super) fn launch(bundle: &Path, options: &[String]) -> Result<Launched, String> {
-    let mut command = Command::new(program("divi-run")?);
-    command.arg(bundle).args(["--json", "--random-inputs=1"]).args(options);
-    let text = output_of(command, &bundle.display().to_string())?;
-    serde_json::from_str(&text).map(Launched).map_err(|error| format!("the output of divi-run is not JSON: {error}"))
+pub(crate) fn launch(bundle: &Path, options: &[String]) -> Result<Launched, String> {
+    Launched::of(Command::new(program("divi-run")?), bundle, options)
 }
 
 impl Launched {
+    /// Runs a bundle with a command that starts `divi-run`.
+    pub(crate) fn of(mut command: Command, bundle: &Path, options: &[String]) -> Result<Self, String> {
+        command.arg(bundle).args(["--json", "--random-inputs=1"]).args(options);
+        let text = output_of(command, &bundle.display().to_string())?;
+        serde_json::from_str(&text).map(Self).map_err(|error| format!("the output of divi-run is not JSON: {error}"))
+    }
+
     /// Returns a number by its JSON pointer, for instance `/latency_us/median`.
-    pub(super) fn number(&self, place: &str) -> Result<f64, String> {
+    pub(crate) fn number(&self, place: &str) -> Result<f64, String> {
         let number = self.0.pointer(place).and_then(Value::as_f64);
         number.ok_or_else(|| format!("the output of divi-run has no {place}"))
     }
 
     /// Returns the sum of a field over all devices.
-    pub(super) fn sum_of_devices(&self, field: &str) -> f64 {
+    pub(crate) fn sum_of_devices(&self, field: &str) -> f64 {
         let devices = self.0["devices"].as_array().map(Vec::as_slice).unwrap_or_default();
         devices.iter().filter_map(|device| device[field].as_f64()).sum()
     }
 }
 
 /// Returns the `--repeat` option for runs of about `seconds`.
-pub(super) fn repeat(bundle: &Path, seconds: f64) -> Result<String, String> {
+pub(crate) fn repeat(bundle: &Path, seconds: f64) -> Result<String, String> {
     let probe = launch(bundle, &["--repeat=3".to_owned()])?;
     let rate = probe.number("/throughput_per_s")?;
     Ok(format!("--repeat={}", (rate * seconds).ceil().max(3.0)))

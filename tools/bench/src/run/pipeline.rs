@@ -60,7 +60,7 @@ fn measure(model: &str, seconds: f64) -> Result<Row, String> {
 }
 
 /// Measures the tasks of a model on one core; returns the path of the profile.
-fn profile(model: &str, single: &Path, seconds: f64) -> Result<String, String> {
+pub(crate) fn profile(model: &str, single: &Path, seconds: f64) -> Result<String, String> {
     let file = write(&format!("{model}-profile.json"), "")?;
     launch(single, &[repeat(single, seconds)?, format!("--profile-out={}", file.display())])?;
     let file = fs::canonicalize(&file).map_err(|error| format!("{}: {error}", file.display()))?;
