@@ -45,9 +45,19 @@ pub(crate) fn memory_plan(bundle: &Bundle, in_flight: usize) -> MemoryPlan {
     MemoryPlan::new(bundle, &bundle.dependencies(), &each.map(available).collect::<Vec<_>>())
 }
 
-/// Returns the default number of requests in flight: one per stage of a pipeline plus one that is being admitted; otherwise 1.
+/// Returns the default number of requests in flight: one per stage of a pipeline, plus one that is being admitted; otherwise 1. Messages
+/// between hosts are like stages: there is one more request for each pair of hosts with transfers, as far as the memory of all devices
+/// suffices.
 pub(crate) fn default_in_flight(bundle: &Bundle) -> usize {
-    if bundle.objective.mode == Mode::Pipeline { bundle.stages.len() + 1 } else { 1 }
+    if bundle.objective.mode != Mode::Pipeline {
+        return 1;
+    }
+    let fits = |requests: &usize| {
+        let used = MemoryUse::planned(bundle, Some(*requests));
+        used.iter().zip(&bundle.devices).all(|(used, device)| used.total() <= device.memory)
+    };
+    let least = bundle.stages.len() + 1;
+    (least + 1..=least + bundle.host_pairs().len()).rev().find(fits).unwrap_or(least)
 }
 
 /// Returns the size of each device's arena: the maximum over its stages.

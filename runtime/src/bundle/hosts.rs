@@ -4,6 +4,7 @@
 //! the host cannot access pass through values on a device in host memory (staging).
 
 use super::{Action, Buffer, Bundle, Call, Device, FileRanges, Port, Source, Step, Value, validate::Validation};
+use std::collections::BTreeSet;
 
 /// Transfer between hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +51,15 @@ impl Bundle {
     /// Returns the host of a value.
     fn host_of(&self, value: usize) -> usize {
         self.devices[self.values[value].device].node.unwrap_or(0)
+    }
+
+    /// Returns the pairs of hosts with transfers from the first to the second.
+    pub(crate) fn host_pairs(&self) -> BTreeSet<(usize, usize)> {
+        let pair = |step: &Step| match step.action {
+            Action::Transfer { input, output } => Some((self.host_of(input), self.host_of(output))),
+            _ => None,
+        };
+        self.steps.iter().filter_map(pair).filter(|(from, to)| from != to).collect()
     }
 
     /// Checks that the inputs and outputs of the model are on the first host.

@@ -60,7 +60,7 @@ pub(crate) struct Arguments {
     /// Number of threads of each device, instead of the plan's; 0 for all cores
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<usize>,
-    /// Maximum number of inputs in flight; by default one more than a pipeline has stages, else 1
+    /// Maximum number of inputs in flight; by default one more than a pipeline has stages and pairs of hosts with transfers, else 1
     #[arg(long, value_name = "N", value_parser = divi_cli::positive::<usize>)]
     pub(crate) in_flight: Option<usize>,
     /// Copy weights to GPUs during the first run instead of at load time, and print its time
