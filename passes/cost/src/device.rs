@@ -70,6 +70,11 @@ pub trait DeviceKind: Send + Sync {
     /// Returns the model for tasks that no profile contains. Without measurements, [`crate::fit::prior_model`] creates one.
     fn model(&self) -> &'static Model;
 
+    /// Returns the weight of prior coefficients in fits, relative to the mean error.
+    fn prior_weight(&self) -> f64 {
+        1e-4
+    }
+
     /// Detects the devices of this kind on this machine. `has_accelerators` is true if there are devices of other kinds with
     /// their own memory, for which threads of the host enqueue work and copy.
     fn detect(&self, has_accelerators: bool) -> Detected {

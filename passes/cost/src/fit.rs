@@ -183,7 +183,9 @@ fn fit_class(
     };
     let own = samples.iter().map(|sample| row(sample, true));
     let rows = own.chain(borrowed.iter().map(|sample| row(sample, false))).collect();
-    let Solution { floor, coefficients } = search::solve(&Problem { rows, columns, has_floor: !is_synchronous });
+    let prior_weight = target.kind.prior_weight();
+    let problem = Problem { rows, columns, prior_weight, has_floor: !is_synchronous };
+    let Solution { floor, coefficients } = search::solve(&problem);
     let terms = &coefficients[1 + usize::from(has_bias)..];
     Coefficients {
         samples: samples.len(),

@@ -10,11 +10,13 @@
 mod json;
 mod key;
 mod task;
+mod types;
 
 use crate::Micros;
 use divi_onnx::{Attributes, DType, Op};
 pub use key::{Key, Operand};
 use std::collections::{BTreeMap, HashMap};
+pub use types::{MemberTypes, OperandType, Origin, ValueType};
 
 /// Times that were measured on one machine.
 #[derive(Clone, Debug, Default)]
@@ -35,6 +37,8 @@ pub struct Profile {
 pub struct Entry {
     /// Operators in execution order.
     pub ops: Vec<Member>,
+    /// Types of the values of each operator; `None` if they follow from the shapes, as those of a chain of operators.
+    pub types: Option<Vec<MemberTypes>>,
     /// Shapes of the operands that other tasks compute, at batch size 1.
     pub inputs: Vec<Vec<u64>>,
     /// Shapes of the constant operands; `None` matches any.

@@ -111,6 +111,19 @@ pub struct Work {
     pub geometry: Geometry,
 }
 
+impl Work {
+    /// Returns the work of a concatenation without the copies of operands that their tasks compute inside the result, `bytes` in
+    /// total.
+    pub fn without_copies(mut self, bytes: u64) -> Self {
+        let share = self.written.saturating_sub(bytes) as f64 / self.written.max(1) as f64;
+        (self.read, self.written) = (self.read.saturating_sub(bytes), self.written.saturating_sub(bytes));
+        if let Geometry::Elements { count } = &mut self.geometry {
+            *count = (*count as f64 * share) as u64;
+        }
+        self
+    }
+}
+
 /// Function that counts the work of an operator.
 type Rule = fn(&Operator<'_>) -> Result<Count, Error>;
 

@@ -41,6 +41,16 @@ fn the_model_of_cpus_is_fresh() {
     );
 }
 
+/// What cannot be counted would be left out of fits and of their validation.
+#[test]
+fn the_work_of_measured_tasks_is_known() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test/profiles");
+    let networks = ProfiledNetwork::read_all(&folder.join("cpu-1"), &folder.join("cpu-2")).expect("they are right");
+    for entry in networks.iter().flat_map(|network| [&network.single, &network.several]).flat_map(|it| it.entries()) {
+        Sample::of(entry).unwrap_or_else(|error| panic!("{entry:?}: {error}"));
+    }
+}
+
 /// The median error on whole networks in captured graphs, to which the captured launch was fitted, must be small.
 #[test]
 fn captured_graphs_are_predicted() {

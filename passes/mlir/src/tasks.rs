@@ -3,8 +3,8 @@
 
 use crate::ir::{Failure, ONNX_CONSTANT, describe, error};
 use divi_cost::Class;
-use divi_dialect::{MoveAttribute, Operation, Value, attr, is_memory, op};
-use divi_onnx::Op;
+use divi_dialect::{MoveAttribute, Operation, Value, attr, is_memory, node::attributes_of, op};
+use divi_onnx::{Attr, Op, node::normalize_axis};
 use divi_planner::units::Micros;
 use rustc_hash::FxHashSet;
 
@@ -73,6 +73,20 @@ pub(crate) fn is_constant_value(value: Value<'_>) -> bool {
 pub(crate) fn is_weight(value: Value<'_>) -> bool {
     let definer = outer_value(value).defining_op();
     definer.is_some_and(|op| is_constant(op) && !matches!(op.name(), "tensor.empty" | "onnx.NoValue"))
+}
+
+/// Returns true if a task computes an operand of a concatenation inside the result, so that it is not copied: the operand has no
+/// other use, and its elements are contiguous in the result.
+pub(crate) fn is_placed(operation: Operation<'_>, operand: Value<'_>) -> bool {
+    let outer = outer_value(operand);
+    let is_computed = outer.defining_op().is_some_and(|definer| !is_constant(definer));
+    let is_contiguous = || {
+        let shape = operation.results().first()?.tensor_type()?.static_shape()?;
+        let Some(&Attr::Int(axis)) = attributes_of(operation).get("axis") else { return None };
+        let axis = normalize_axis(axis, shape.len()).ok()?;
+        Some(shape[..axis].iter().all(|&size| size == 1))
+    };
+    operation.op() == Some(Op::Concat) && is_computed && outer.uses().len() == 1 && is_contiguous() == Some(true)
 }
 
 /// Returns the value outside all clusters that an argument of a cluster's body corresponds to; any other value itself.

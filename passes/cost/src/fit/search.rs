@@ -9,6 +9,8 @@ use crate::model::overlap;
 pub(super) struct Problem {
     pub(super) rows: Vec<Row>,
     pub(super) columns: Vec<Column>,
+    /// Weight of the distance to the priors, relative to the mean error.
+    pub(super) prior_weight: f64,
     /// False if no launch overlaps with the work.
     pub(super) has_floor: bool,
 }
@@ -44,8 +46,6 @@ const SMALLEST_STEP: f64 = 1e-3;
 const LARGEST_STEP: f64 = 2.0;
 /// Errors below this are quadratic (Huber loss), so that exact matches of few samples have no advantage.
 const TOLERANCE: f64 = 0.1;
-/// Weight of the distance to the priors, relative to the mean error.
-const PRIOR: f64 = 1e-4;
 /// First time of a call on the host, in microseconds.
 const ASSUMED_CALL: f64 = 1.0;
 /// Longest time of a call on the host, in microseconds: more is not due to the call.
@@ -162,7 +162,7 @@ impl State<'_> {
             }
             Column::Launch | Column::Call => 0.0,
         });
-        PRIOR * distances.sum::<f64>()
+        self.problem.prior_weight * distances.sum::<f64>()
     }
 }
 

@@ -13,9 +13,11 @@
 //! }
 //! ```
 //!
-//! `launch_us`, `weights` and `count` (1) are optional. `attrs` has ONNX's names and values; it belongs to the first operator,
-//! or is a list with one object per operator. `out` is a shape, or a list of shapes.
+//! `launch_us`, `types`, `weights` and `count` (1) are optional. `attrs` has ONNX's names and values; it belongs to the first operator,
+//! or is a list with one object per operator. `types` is a list with one object per operator, with the types of its operands
+//! and results: `{"in": ["f32[N,3,224,224]", "const f32[64,3,7,7]"], "out": ["f32[N,64,112,112]"]}`. `out` is a shape, or a list of shapes.
 
+use super::types::{MemberTypes, dtype_name, dtype_of};
 use super::{Entry, Member, Profile};
 use crate::Micros;
 use crate::json::{At, Error, micros, parse};
@@ -24,9 +26,6 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
 const FORMAT: &str = "divi-profile/1";
-
-/// Element types with shorter names in files; all others have ONNX's names.
-const SHORT: &[(DType, &str)] = &[(DType::F32, "f32"), (DType::F16, "f16"), (DType::BF16, "bf16"), (DType::F64, "f64")];
 
 impl Profile {
     /// Parses a profile.
@@ -56,7 +55,7 @@ impl Profile {
 }
 
 fn read_entry(at: &At<'_>) -> Result<Entry, Error> {
-    at.only(&["ops", "attrs", "in", "weights", "out", "dtype", "us", "count"])?;
+    at.only(&["ops", "attrs", "types", "in", "weights", "out", "dtype", "us", "count"])?;
     let ops = at.field("ops")?;
     let names = ops.items()?.iter().map(|name| name.string()).collect::<Result<Vec<_>, _>>()?;
     if names.is_empty() {
@@ -74,11 +73,13 @@ fn read_entry(at: &At<'_>) -> Result<Entry, Error> {
         None => vec![],
     };
     attributes.resize(names.len(), Attributes::default());
+    let types = at.optional("types")?.map(|types| read_types(&types, names.len())).transpose()?;
     let ops = names.iter().zip(attributes).map(|(name, attributes)| Member { name: (*name).to_owned(), attributes });
     let out = at.field("out")?;
     let is_list = out.value.as_array().is_some_and(|items| items.first().is_some_and(Value::is_array));
     Ok(Entry {
         ops: ops.collect(),
+        types,
         inputs: at.field("in")?.shapes()?,
         weights: at.optional("weights")?.map(|it| it.shapes()).transpose()?,
         outputs: if is_list { out.shapes()? } else { vec![out.shape()?] },
@@ -86,6 +87,26 @@ fn read_entry(at: &At<'_>) -> Result<Entry, Error> {
         micros: read_times(&at.field("us")?)?,
         count: at.optional("count")?.map_or(Ok(1), |it| it.count())?,
     })
+}
+
+fn read_types(at: &At<'_>, count: usize) -> Result<Vec<MemberTypes>, Error> {
+    let items = at.items()?;
+    if items.len() != count {
+        return Err(at.error(format!("must have one object for each of {count} operators")));
+    }
+    let wrong = |at: &At<'_>| at.error("must be a type such as 'f32[N,64,56,56]'");
+    let operand = |at: &At<'_>| match at.value {
+        Value::Null => Ok(None),
+        _ => at.string()?.parse().map(Some).map_err(|()| wrong(at)),
+    };
+    let result = |at: &At<'_>| at.string()?.parse().map_err(|()| wrong(at));
+    let read = |at: &At<'_>| {
+        at.only(&["in", "out"])?;
+        let operands = at.field("in")?.items()?.iter().map(operand).collect::<Result<_, _>>()?;
+        let results = at.field("out")?.items()?.iter().map(result).collect::<Result<_, _>>()?;
+        Ok(MemberTypes { operands, results })
+    };
+    items.iter().map(read).collect()
 }
 
 fn read_times(at: &At<'_>) -> Result<BTreeMap<u64, f64>, Error> {
@@ -102,15 +123,7 @@ fn read_times(at: &At<'_>) -> Result<BTreeMap<u64, f64>, Error> {
 
 fn read_dtype(at: &At<'_>) -> Result<DType, Error> {
     let name = at.string()?;
-    let short = SHORT.iter().find(|(_, short)| *short == name).map(|(dtype, _)| *dtype);
-    let long = || DType::ALL.iter().copied().find(|dtype| dtype.name() == name);
-    short
-        .or_else(long)
-        .ok_or_else(|| at.error(format!("unknown element type '{name}'; expected f32, f16, bf16, int8, …")))
-}
-
-fn write_dtype(dtype: DType) -> &'static str {
-    SHORT.iter().find(|(known, _)| *known == dtype).map_or(dtype.name(), |(_, short)| short)
+    dtype_of(name).ok_or_else(|| at.error(format!("unknown element type '{name}'; expected f32, f16, bf16, int8, …")))
 }
 
 fn read_attributes(at: &At<'_>) -> Result<Attributes, Error> {
@@ -162,6 +175,9 @@ fn write_entry(entry: &Entry) -> Value {
     let attrs =
         if is_first_only && !attributes.is_empty() { attributes.swap_remove(0) } else { Value::Array(attributes) };
     fields.insert("attrs".to_owned(), attrs);
+    if let Some(types) = &entry.types {
+        fields.insert("types".to_owned(), types.iter().map(write_types).collect());
+    }
     fields.insert("in".to_owned(), json!(entry.inputs));
     if let Some(weights) = &entry.weights {
         fields.insert("weights".to_owned(), json!(weights));
@@ -171,7 +187,7 @@ fn write_entry(entry: &Entry) -> Value {
         outputs => json!(outputs),
     };
     fields.insert("out".to_owned(), out);
-    fields.insert("dtype".to_owned(), json!(write_dtype(entry.dtype)));
+    fields.insert("dtype".to_owned(), json!(dtype_name(entry.dtype)));
     let times: Map<String, Value> =
         entry.micros.iter().map(|(batch, micros)| (batch.to_string(), json!(micros))).collect();
     fields.insert("us".to_owned(), Value::Object(times));
@@ -179,6 +195,12 @@ fn write_entry(entry: &Entry) -> Value {
         fields.insert("count".to_owned(), json!(entry.count));
     }
     Value::Object(fields)
+}
+
+fn write_types(types: &MemberTypes) -> Value {
+    let operands: Vec<_> = types.operands.iter().map(|operand| operand.as_ref().map(ToString::to_string)).collect();
+    let results: Vec<_> = types.results.iter().map(ToString::to_string).collect();
+    json!({"in": operands, "out": results})
 }
 
 fn write_attributes(attributes: &Attributes) -> Value {

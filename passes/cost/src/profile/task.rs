@@ -20,9 +20,17 @@ type Taken = (Vec<u64>, bool);
 impl Entry {
     /// Returns the task at a batch size.
     ///
-    /// The operators form a chain: each takes the result of its predecessor, and further operands from those of the entry, in
-    /// order. If the weights of the entry are unknown, they are derived from its shapes, without biases.
+    /// Without the types of their values, the operators form a chain: each takes the result of its predecessor, and further
+    /// operands from those of the entry, in order. If the weights of the entry are unknown, they are derived from its shapes,
+    /// without biases.
     pub fn task(&self, batch: u64) -> Result<Task, Error> {
+        match &self.types {
+            Some(types) => self.typed_task(types, batch),
+            None => self.chain(batch),
+        }
+    }
+
+    fn chain(&self, batch: u64) -> Result<Task, Error> {
         let scaled = |shape: &Vec<u64>| scale(shape, batch);
         let mut pool = Pool {
             data: self.inputs.iter().map(scaled).collect(),

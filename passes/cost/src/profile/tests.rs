@@ -89,6 +89,7 @@ fn casts_round_trip() {
             name: "Cast".to_owned(),
             attributes: [("to", Attr::DType(DType::F16))].into_iter().collect(),
         }],
+        types: None,
         inputs: vec![vec![1, 8]],
         weights: Some(vec![]),
         outputs: vec![vec![1, 8]],
@@ -195,11 +196,50 @@ fn entries_are_tasks() {
     assert_eq!((task.read, task.weights, task.written), (2 * 2 * 2 * 8 * 64, 0, 2 * 2 * 8 * 8));
 }
 
+/// Entry with the types of its values: a product with transposed weights, whose result is reshaped and joined with another.
+const TYPED: &str = r#"{
+  "format": "divi-profile/1",
+  "device": "some CPU",
+  "runtime": "divi",
+  "entries": [
+    {"ops":["Transpose","MatMul","Cast","Concat"],"attrs":[{"perm":[1,0]},{},{"to":10},{"axis":1}],"types":[{"in":["const f32[16,8]"],"out":["f32[8,16]"]},{"in":["f32[4N,8]","inner f32[8,16]"],"out":["f32[4N,16]"]},{"in":["inner f32[4N,16]"],"out":["f16[4N,16]"]},{"in":["inner f16[4N,16]","placed f16[4N,2]",null],"out":["f16[4N,18]"]}],"in":[[4,8],[4,2]],"weights":[[16,8]],"out":[4,18],"dtype":"f16","us":{"1":4.0}}
+  ]
+}
+"#;
+
+#[test]
+fn work_is_counted_from_types() {
+    let profile = Profile::from_json(TYPED).unwrap();
+    assert_eq!(profile.to_json(), TYPED);
+    let task = profile.entries()[0].task(3).unwrap();
+    let classes: Vec<Class> = task.members.iter().map(|work| work.class).collect();
+    assert_eq!(classes, [Class::Copy, Class::MatMul, Class::Elementwise, Class::Copy]);
+    assert_eq!(task.members[1].flops, 2 * 12 * 8 * 16);
+    assert_eq!(task.members[3].written, 12 * 16 * 2, "without the operand that is computed inside the result");
+    assert_eq!((task.read, task.weights, task.written), (12 * 8 * 4, 4 * 8 * 16, 12 * 16 * 2));
+    let types = profile.entries()[0].types.clone().unwrap();
+    assert_eq!(types[1].clone().at_batch_one(2).unwrap().results[0].to_string(), "f32[2N,16]");
+    assert_eq!(types[1].clone().at_batch_one(3), None, "three runs of two rows are not a batch");
+    assert_eq!(types[0].clone().at_batch_one(3).as_ref(), Some(&types[0]), "weights have no batch");
+}
+
+#[test]
+fn invalid_types_are_errors() {
+    let message = |from: &str, to: &str| Profile::from_json(&TYPED.replacen(from, to, 1)).unwrap_err().to_string();
+    for wrong in ["f32", "f32[4N,8", "f32[N4,8]", "f32[4,8N]", "f33[8]", "f32[-1]", "weight f32[8]", "f32[4, 8]"] {
+        let error = message("f32[4N,8]", wrong);
+        assert_eq!(error, "entries[0].types[1].in[0]: must be a type such as 'f32[N,64,56,56]'", "{wrong}");
+    }
+    let error = message(r#"{"in":["const f32[16,8]"],"out":["f32[8,16]"]},"#, "");
+    assert_eq!(error, "entries[0].types: must have one object for each of 4 operators");
+}
+
 /// A bias is taken only if no later operator requires the constant.
 #[test]
 fn weights_are_assigned_in_order() {
     let entry = |ops: &[&str], weights: &[&[u64]]| Entry {
         ops: ops.iter().map(|name| Member { name: (*name).to_owned(), attributes: Attributes::default() }).collect(),
+        types: None,
         inputs: vec![vec![1, 8, 4, 4]],
         weights: Some(weights.iter().map(|shape| shape.to_vec()).collect()),
         outputs: vec![vec![1, 8, 4, 4]],

@@ -68,6 +68,7 @@ pub(super) fn read(name: &str, at: &At<'_>, kind: Kind) -> Result<Network, Error
         }
         let entry = Entry {
             ops,
+            types: None,
             inputs,
             weights: Some(weights),
             outputs: vec![output],

@@ -4,7 +4,7 @@ use super::linalg;
 use crate::{
     ir::{Failure, byte_length, describe, error, value_bytes},
     rebatch::Rebatched,
-    tasks::{is_constant, is_constant_value, is_weight, members, outer_value, reads},
+    tasks::{is_constant, is_constant_value, is_placed, is_weight, members, outer_value, reads},
 };
 use divi_cost::{Class, Geometry, Task, Work, work::work};
 use divi_dialect::{
@@ -41,7 +41,7 @@ impl<'a, 'm> Counter<'a, 'm> {
             return Ok(self.operation(task)?.into());
         }
         let mut counted = vec![];
-        let (mut read, mut weights) = (0u64, 0u64);
+        let (mut read, mut weights, mut placed) = (0u64, 0u64, 0u64);
         let mut seen = FxHashSet::default();
         for member in members(task) {
             let work = self.operation(member)?;
@@ -55,10 +55,11 @@ impl<'a, 'm> Counter<'a, 'm> {
             }
             read = read.saturating_add(work.read.saturating_sub(passed));
             weights = weights.saturating_add(work.weights);
+            placed = placed.saturating_add(self.placed_bytes(member));
             counted.push(work);
         }
         let written = task.results().into_iter().map(|result| self.bytes(result)).fold(0, u64::saturating_add);
-        Ok(Task { members: counted, read, weights, written })
+        Ok(Task { members: counted, read, weights, written: written.saturating_sub(placed) })
     }
 
     fn operation(&mut self, operation: Operation<'m>) -> Result<Work, Failure> {
@@ -92,7 +93,7 @@ impl<'a, 'm> Counter<'a, 'm> {
         let results: Vec<_> = self.result_types(operation);
         let constant: Vec<_> = operation.operands().iter().map(|&operand| is_constant_value(operand)).collect();
         match work(&node, &results, &constant) {
-            Ok(work) => Ok(work),
+            Ok(work) => Ok(work.without_copies(self.placed_bytes(operation))),
             // Sizes assumed for dynamic dimensions may contradict each other.
             Err(_) if is_open => Ok(self.moved(operation)),
             Err(message) => {
@@ -100,6 +101,12 @@ impl<'a, 'm> Counter<'a, 'm> {
                 Err(Failure)
             }
         }
+    }
+
+    /// Returns the bytes of the operands of a concatenation that are computed inside its result.
+    fn placed_bytes(&self, operation: Operation<'m>) -> u64 {
+        let placed = operation.operands().into_iter().filter(|&operand| is_placed(operation, operand));
+        placed.map(|operand| self.bytes(operand)).fold(0, u64::saturating_add)
     }
 
     /// Returns the work of control flow: both branches of an If and one iteration of a Loop, as nothing more is known

@@ -58,6 +58,7 @@ impl Record {
                 entries.push(entry);
                 continue;
             };
+            known.types = known.types.take().or(entry.types);
             for (batch, micros) in entry.micros {
                 match known.micros.entry(batch) {
                     btree_map::Entry::Occupied(_) => known.count += if counted { entry.count } else { 0 },

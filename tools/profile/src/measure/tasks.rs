@@ -1,7 +1,7 @@
 //! Tasks of a bundle, and their times as entries of a profile.
 
 use super::{record::merge, rounds::lower_quartile};
-use divi_cost::profile::{Entry, Profile};
+use divi_cost::profile::{Entry, MemberTypes, Profile};
 use divi_runtime::{
     Span,
     bundle::{self, Action, Bundle},
@@ -53,6 +53,8 @@ fn at_batch_one(mut entry: Entry, batch: u64) -> Option<Entry> {
         let first = shape.first_mut().filter(|first| batch > 0 && first.is_multiple_of(batch))?;
         *first /= batch;
     }
+    let types = |types: Vec<MemberTypes>| types.into_iter().map(|types| types.at_batch_one(batch)).collect();
+    entry.types = entry.types.and_then(types);
     Some(entry)
 }
 
