@@ -153,6 +153,12 @@ pub enum DescriptionError {
     /// Half duplex requires a bus that both directions share.
     #[error("'duplex' of {owner} is \"half\": it needs the 'bus' that both directions share")]
     HalfDuplexWithoutBus { owner: Owner },
+    /// A scope without a bus that has it.
+    #[error("'scope' of the network needs the 'bus' that links share")]
+    ScopeWithoutBus,
+    /// A bus of a node has one direction.
+    #[error("'scope' of the network is \"node\", a bus for what a node sends: it needs duplex = \"full\"")]
+    HalfDuplexOfNodes,
 }
 
 impl Errors {

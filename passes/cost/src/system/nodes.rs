@@ -2,17 +2,62 @@
 //!
 //! `[[node]]` has an `id`, a `count`, devices `[[node.device]]`, and a `link` that connects every pair of its devices;
 //! `[network]` connects every pair of nodes. The id of a device is `n0_gpu1`: its node's id and its own, each with a number if
-//! there is a `count`. An explicit `[[link]]` has priority.
+//! there is a `count`. An explicit `[[link]]` has priority. The `scope` of the network's `bus` is a pair of nodes by default.
 
 use super::{
     DescriptionError, Device, Link, Owner,
     fields::{Diagnostics, Fields},
-    read::{DEVICE_KEYS, FirstOccurrences, LinkProperties, MAX_DEVICES, device_fields, link_properties, list},
+    read::{
+        DEVICE_KEYS, FirstOccurrences, LINK_PROPERTY_KEYS, LinkProperties, MAX_DEVICES, REVERSE, device_fields,
+        link_properties, list,
+    },
 };
 use std::collections::{BTreeMap, HashSet};
 use toml::de::DeTable;
 
 const NODE_KEYS: &[&str] = &["id", "count", "device", "link"];
+
+/// Keys of the network: those of a link without ends, and `scope`.
+const NETWORK_KEYS: &[&str] = &{
+    let mut keys = ["scope"; LINK_PROPERTY_KEYS.len() + 1];
+    let mut index = 0;
+    while index < LINK_PROPERTY_KEYS.len() {
+        keys[index] = LINK_PROPERTY_KEYS[index];
+        index += 1;
+    }
+    keys
+};
+
+/// Links that share the bus of the network.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Scope {
+    /// Links of a pair of nodes.
+    Pair,
+    /// Links from one node to all others.
+    Node,
+    /// All links.
+    Network,
+}
+
+/// Links between nodes.
+pub(super) struct Network {
+    link: LinkProperties,
+    scope: Scope,
+}
+
+impl Scope {
+    /// Returns the bus of a link between two nodes, given its name in the description. The separator is between the numbers
+    /// of a pair of nodes.
+    fn bus(self, name: &str, (from, to): (usize, usize), separator: &str) -> String {
+        match (self, name.strip_suffix(REVERSE)) {
+            (Self::Pair, _) => numbered(name, &format!("{from}{separator}{to}")),
+            // The reverse direction is sent by the other node.
+            (Self::Node, Some(name)) => numbered(name, &to.to_string()),
+            (Self::Node, None) => numbered(name, &from.to_string()),
+            (Self::Network, _) => name.to_owned(),
+        }
+    }
+}
 
 /// Devices of one node, by their indices, and the link between them.
 pub(super) struct Node {
@@ -46,7 +91,9 @@ impl NodeReader<'_, '_> {
         let count = fields.count("count", MAX_DEVICES as u32);
         let inside = fields.table("link").map(|table| {
             let owner = Owner::NodeLink(id.clone().unwrap_or_default());
-            link_properties(&mut Fields::new(owner, table.1, table.0, fields.diagnostics), true)
+            let mut fields = Fields::new(owner, table.1, table.0, fields.diagnostics);
+            fields.check_keys(LINK_PROPERTY_KEYS);
+            link_properties(&mut fields, true)
         });
         let inside = inside.flatten();
         let device_tables = list(&mut fields, "device")?;
@@ -131,13 +178,12 @@ const OF_NODES: &[&str] = &{
 };
 
 /// Returns the links within nodes and between them, except for pairs that `links` contains.
-pub(super) fn node_links(nodes: &[Node], network: Option<&LinkProperties>, links: &[Link]) -> Vec<Link> {
+pub(super) fn node_links(nodes: &[Node], network: Option<&Network>, links: &[Link]) -> Vec<Link> {
     let explicit: HashSet<(usize, usize)> = links.iter().map(|link| (link.from, link.to)).collect();
     let mut generated = Vec::new();
-    let mut join = |from: &[usize], to: &[usize], properties: &LinkProperties, number: String| {
+    let mut join = |from: &[usize], to: &[usize], properties: &LinkProperties, bus: &dyn Fn(&str) -> String| {
         for (&from, &to) in from.iter().flat_map(|from| to.iter().map(move |to| (from, to))) {
-            let bus = |name: &Option<String>| name.as_ref().map(|name| numbered(name, &number));
-            for link in properties.links(from, to, bus) {
+            for link in properties.links(from, to, |name| name.as_deref().map(bus)) {
                 if link.from != link.to && !explicit.contains(&(link.from, link.to)) {
                     generated.push(link);
                 }
@@ -147,15 +193,15 @@ pub(super) fn node_links(nodes: &[Node], network: Option<&LinkProperties>, links
     for (index, node) in nodes.iter().enumerate() {
         let Some(inside) = &node.inside else { continue };
         for (place, &from) in node.devices.iter().enumerate() {
-            join(&[from], &node.devices[place + 1..], inside, index.to_string());
+            join(&[from], &node.devices[place + 1..], inside, &|bus| numbered(bus, &index.to_string()));
         }
     }
     // Numbers of several digits need a separator.
     let separator = if nodes.len() > 10 { "_" } else { "" };
     for (index, node) in nodes.iter().enumerate() {
         for (other, far) in nodes.iter().enumerate().skip(index + 1) {
-            if let Some(network) = network {
-                join(&node.devices, &far.devices, network, format!("{index}{separator}{other}"));
+            if let Some(Network { link, scope }) = network {
+                join(&node.devices, &far.devices, link, &|bus| scope.bus(bus, (index, other), separator));
             }
         }
     }
@@ -171,16 +217,28 @@ fn numbered(name: &str, number: &str) -> String {
 }
 
 /// Reads `[network]`.
-pub(super) fn network(fields: &mut Fields<'_, '_, '_>, has_nodes: bool) -> Option<LinkProperties> {
+pub(super) fn network(fields: &mut Fields<'_, '_, '_>, has_nodes: bool) -> Option<Network> {
     let (at, table) = fields.table("network")?;
     if !has_nodes {
         fields.report(at, DescriptionError::NetworkWithoutNodes);
     }
-    link_properties(&mut Fields::new(Owner::Network, table, at, fields.diagnostics), true)
+    let mut fields = Fields::new(Owner::Network, table, at, fields.diagnostics);
+    fields.check_keys(NETWORK_KEYS);
+    let link = link_properties(&mut fields, true);
+    let words = [("pair", Scope::Pair), ("node", Scope::Node), ("network", Scope::Network)];
+    let scope = fields.word("scope", &words).unwrap_or(Scope::Pair);
+    if scope != Scope::Pair && fields.get("bus").is_none() {
+        fields.report(fields.at("scope"), DescriptionError::ScopeWithoutBus);
+    }
+    let link = link?;
+    if scope == Scope::Node && !link.is_full_duplex() {
+        fields.report(fields.at("scope"), DescriptionError::HalfDuplexOfNodes);
+    }
+    Some(Network { link, scope })
 }
 
 /// Returns an upper bound on the number of links, which is checked before they are created.
-pub(super) fn most_links(nodes: &[Node], network: Option<&LinkProperties>) -> usize {
+pub(super) fn most_links(nodes: &[Node], network: Option<&Network>) -> usize {
     let count = |node: &Node| node.devices.len();
     let linked = nodes.iter().filter(|node| node.inside.is_some());
     let within: usize = linked.map(|node| count(node) * count(node).saturating_sub(1)).sum();

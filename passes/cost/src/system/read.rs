@@ -44,7 +44,7 @@ pub(super) const DEVICE_KEYS: &[&str] = &[
 
 const LINK_KEYS: &[&str] = &["from", "to", "bandwidth", "latency", "bus", "duplex"];
 /// Keys of a link without ends.
-const LINK_PROPERTY_KEYS: &[&str] = &["bandwidth", "latency", "bus", "duplex"];
+pub(super) const LINK_PROPERTY_KEYS: &[&str] = &["bandwidth", "latency", "bus", "duplex"];
 
 /// Maximum number of threads.
 const MAX_THREADS: u32 = 1 << 16;
@@ -56,7 +56,7 @@ pub(super) const MAX_DEVICES: usize = 1024;
 const MAX_LINKS: usize = 1 << 16;
 
 /// Suffix of the bus of the reverse direction of a full-duplex link: the two directions do not contend.
-const REVERSE: &str = ".reverse";
+pub(super) const REVERSE: &str = ".reverse";
 
 /// Reads a description. Reports all errors, except those that may be consequences of others.
 pub(super) fn system(file: &str, text: &str) -> Result<System, Errors> {
@@ -313,6 +313,11 @@ pub(super) struct LinkProperties {
 }
 
 impl LinkProperties {
+    /// Returns true if the two directions are independent of each other.
+    pub(super) fn is_full_duplex(&self) -> bool {
+        self.duplex == Duplex::Full
+    }
+
     /// Returns the links between two devices: one, or two if it is duplex. `bus` renames buses.
     pub(super) fn links(&self, from: usize, to: usize, bus: impl Fn(&Option<String>) -> Option<String>) -> Vec<Link> {
         let Self { bandwidth, latency, duplex, .. } = *self;
@@ -328,9 +333,6 @@ impl LinkProperties {
 
 /// Reads the properties of a link. With `both_ways` it is always bidirectional, and half duplex by default.
 pub(super) fn link_properties(fields: &mut Fields<'_, '_, '_>, both_ways: bool) -> Option<LinkProperties> {
-    if both_ways {
-        fields.check_keys(LINK_PROPERTY_KEYS);
-    }
     let bandwidth = fields.quantity("bandwidth", BytesPerSecond::parse, None);
     let bandwidth = fields.require("bandwidth", bandwidth);
     let latency = fields.quantity("latency", Seconds::parse, None).unwrap_or(Seconds(0.0));

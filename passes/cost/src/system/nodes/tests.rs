@@ -46,6 +46,24 @@ fn nodes_are_expanded() {
     assert_eq!(short.links.len(), 12);
 }
 
+/// Tests the buses of links in both directions between the first two nodes, and from the first one to the third.
+#[test]
+fn scopes_select_the_links_that_share_a_bus() {
+    let buses = |rest: &str| {
+        let text = format!(
+            "[[node]]\nid = 'n'\ncount = 3\n[[node.device]]\nid = 'cpu'\nkind = 'cpu'\nmemory = '1 GB'\nthreads = 1\n\
+             [network]\nbandwidth = '1 GB/s'\nbus = 'net'\n{rest}"
+        );
+        let system = read(&text);
+        [(0, 1), (1, 0), (0, 2)].map(|(from, to)| system.link(from, to).and_then(|link| link.bus.clone()).unwrap())
+    };
+    assert_eq!(buses("duplex = 'full'"), ["net01", "net01.reverse", "net02"]);
+    assert_eq!(buses("duplex = 'full'\nscope = 'pair'"), ["net01", "net01.reverse", "net02"]);
+    assert_eq!(buses("duplex = 'full'\nscope = 'node'"), ["net0", "net1", "net0"]);
+    assert_eq!(buses("duplex = 'full'\nscope = 'network'"), ["net", "net.reverse", "net"]);
+    assert_eq!(buses("scope = 'network'"), ["net", "net", "net"]);
+}
+
 /// Tests that explicit links have priority over those of the node or the network.
 #[test]
 fn explicit_links_have_priority() {
@@ -86,6 +104,22 @@ fn invalid_nodes_are_errors() {
         (format!("[[node]]\nid = 'n'\ncount = 1000\n{device}count = 1000\n"), "there are more than 1024 devices"),
         (format!("{network}[[node]]\nid = 'n'\ncount = 1000\n{device}"), "there are more than 65536 links"),
         (format!("[[node]]\nid = 'n'\n{link}{device}count = 1000\n"), "there are more than 65536 links"),
+        (
+            format!("[network]\nbandwidth = '1 GB/s'\nscope = 'node'\n[[node]]\nid = 'n'\n{device}"),
+            "3:9: error: 'scope' of the network needs the 'bus' that links share",
+        ),
+        (
+            format!("[network]\nbandwidth = '1 GB/s'\nbus = 'b'\nscope = 'node'\n[[node]]\nid = 'n'\n{device}"),
+            "4:9: error: 'scope' of the network is \"node\", a bus for what a node sends: it needs duplex = \"full\"",
+        ),
+        (
+            format!("[network]\nbandwidth = '1 GB/s'\nscope = 'all'\n[[node]]\nid = 'n'\n{device}"),
+            "'scope' of the network is \"all\": it must be one of pair, node, network",
+        ),
+        (
+            format!("[[node]]\nid = 'n'\nlink = {{ scope = 'node' }}\n{device}"),
+            "unknown key 'scope' of the link within node",
+        ),
         (format!("[network]\nlatency = '1 us'\n[[node]]\nid = 'n'\n{device}"), "the network has no 'bandwidth'"),
         (format!("[[node]]\nid = 'n'\ncount = 0\n{device}"), "count"),
         (
