@@ -3,7 +3,22 @@
 //! The runtime names no message-passing library: it uses this trait, which has the operations of MPI that it needs. Operations
 //! do not block, except for [`Communicator::all_gather`] and [`Communicator::finalize`].
 
+mod message;
+
 use crate::error::Result;
+pub use message::Message;
+use std::time::Duration;
+
+/// Shortest and longest sleep of a thread that polls for messages.
+const SLEEP: (Duration, Duration) = (Duration::from_micros(10), Duration::from_millis(1));
+/// Sleeps as a fraction of the time that the thread has waited: messages are delayed by at most this fraction.
+const SLEEP_FRACTION: u32 = 8;
+
+/// Returns the sleep between two polls of a thread that has waited for some time, so that waiting ranks leave cores to busy
+/// ones.
+pub fn idle_sleep(waited: Duration) -> Duration {
+    (waited / SLEEP_FRACTION).clamp(SLEEP.0, SLEEP.1)
+}
 
 /// Message passing between the ranks of a job.
 ///

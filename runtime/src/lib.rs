@@ -67,3 +67,4 @@ pub use span::{Recording, Span};
 pub use tensor::{TensorData, TensorRef};
 pub use trace::trace;
 pub use transport::{MemoryCopy, Transport};
+pub use workers::SPIN_TIMEOUT;

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// Spin timeout if there is a core for each thread: longer than the gap between two kernels, and short enough not to matter
 /// otherwise.
-const SPIN_TIMEOUT: Duration = Duration::from_micros(100);
+pub const SPIN_TIMEOUT: Duration = Duration::from_micros(100);
 /// Spin timeout of CPU devices in a program that also uses devices with queues: the gaps between their steps are longer.
 const SPIN_TIMEOUT_BESIDE_QUEUES: Duration = Duration::from_millis(1);
 

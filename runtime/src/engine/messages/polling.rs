@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     bundle::Action,
-    communicator::{Communicator, Envelope},
+    communicator::{Communicator, Envelope, idle_sleep},
     engine::{Engine, Worker},
     error::{Error, Result},
     slot::Failure,
@@ -25,10 +25,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Shortest and longest sleep of the polling thread while a device waits.
-const SLEEP: (Duration, Duration) = (Duration::from_micros(10), Duration::from_millis(1));
-/// Sleeps as a fraction of the time that the thread has waited: messages are delayed by at most this fraction.
-const SLEEP_FRACTION: u32 = 8;
 /// Sleep while all devices compute: the polling thread takes time from them, and no device waits for a message.
 const BUSY_SLEEP: Duration = Duration::from_micros(500);
 /// Waiting time after which messages that no step expects are looked for.
@@ -80,8 +76,8 @@ impl Engine {
                 continue;
             }
             if queue.steps.is_empty() && queue.controls.is_empty() {
-                let idle_sleep = (waited / SLEEP_FRACTION).clamp(SLEEP.0, SLEEP.1);
-                drop(messages.changed.wait_timeout(queue, if is_busy { BUSY_SLEEP } else { idle_sleep }));
+                let sleep = if is_busy { BUSY_SLEEP } else { idle_sleep(waited) };
+                drop(messages.changed.wait_timeout(queue, sleep));
             }
         }
     }
