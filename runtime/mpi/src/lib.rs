@@ -1,10 +1,12 @@
-//! MPI as a [`Communicator`]: detection of launchers ([`Launch`]) and bindings to implementations of MPI.
+//! MPI as a [`Communicator`]: detection of launchers ([`Launch`]), bindings to implementations of MPI, and membership in a job
+//! ([`Job`]).
 //!
 //! Implementations of MPI have different ABIs. A binding is a small shared library (`binding/divi_mpi.c`) that is built for one
 //! of them (`tools/mpi-binding`) and has the same interface for all (`binding/divi_mpi.h`). It is loaded only if the environment
 //! of a launcher is present, so that nothing else depends on MPI.
 
 mod ffi;
+mod job;
 mod launch;
 
 use divi_runtime::{
@@ -12,6 +14,7 @@ use divi_runtime::{
     communicator::{Communicator, Envelope, Operation},
 };
 use ffi::{Binding, Failure};
+pub use job::{Job, PrintError};
 pub use launch::{Implementation, Launch};
 use std::{
     path::PathBuf,
