@@ -28,6 +28,12 @@ pub(crate) fn check<'a>(
     check_distinct(&written)
 }
 
+/// Checks that the folder of an output exists.
+pub(crate) fn check_folder(file: &str) -> Result<(), String> {
+    let folder = Path::new(file).parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if folder.is_dir() { Ok(()) } else { Err(format!("{file}: '{}' is not a folder", folder.display())) }
+}
+
 /// Writes a file atomically, or to standard output.
 pub(crate) fn write(name: Option<&str>, text: &str) -> Result<(), String> {
     let Some(name) = name.filter(|name| *name != "-") else {

@@ -1,6 +1,7 @@
 //! `divi-profile`: measurement of devices and models, as profiles and as coefficients of the cost model.
 
 mod calibrate;
+mod cluster;
 mod convert;
 mod device;
 mod files;

@@ -1,10 +1,10 @@
 //! `divi-profile measure`: compiles models for the devices of a system and runs them here. Times of tasks become a profile,
 //! times of copies become the links of a system description.
 
-mod describe;
+pub(crate) mod describe;
 mod job;
 pub(crate) mod kind;
-mod link;
+pub(crate) mod link;
 pub(crate) mod loaded;
 pub(crate) mod model;
 pub(crate) mod progress;
@@ -14,12 +14,12 @@ mod scratch;
 mod settings;
 pub(crate) mod tasks;
 
-use crate::files;
+use crate::{cluster::Cluster, files};
 use divi_cost::system::System;
 use divi_runtime::Drivers;
 use job::Job;
 use kind::Kinds;
-use link::Measured;
+use link::Line;
 use progress::Progress;
 use record::Record;
 pub(crate) use settings::seconds;
@@ -32,52 +32,64 @@ use std::{path::PathBuf, time::Duration};
 /// of GPU, then measures the links between the devices.
 /// Times that the profile already has are kept, and models without new tasks are skipped; use a new file to
 /// measure again.
+///
+/// Under a launcher, as in mpirun -n 4 divi-profile measure --system-out=cluster.toml, measures the links between the
+/// hosts of the ranks instead, and writes the hosts and their network.
 #[derive(clap::Parser)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Measure {
     /// Models to measure; none with --system-out to measure links only
     #[arg(value_name = "MODEL.onnx|MODEL.mlir")]
-    models: Vec<String>,
-    /// Profile to extend
-    #[arg(short, value_name = "PROFILE.json", required = true)]
-    output: String,
+    pub(crate) models: Vec<String>,
+    /// Profile to extend; required without a launcher
+    #[arg(short, value_name = "PROFILE.json")]
+    pub(crate) output: Option<String>,
     /// Preset or description; host is this machine, including its GPUs
     #[arg(long, value_name = "NAME|FILE.toml", default_value = "host")]
-    system: String,
+    pub(crate) system: String,
     /// Batch sizes to measure; by default the model's own, or 1 if it is dynamic
     #[arg(long, value_name = "N,...", value_parser = settings::batches)]
-    batch: Option<Batches>,
+    pub(crate) batch: Option<Batches>,
     /// Generate missing weights
     #[arg(long, value_name = "random:SEED", value_parser = settings::seed)]
-    weights: Option<u64>,
+    pub(crate) weights: Option<u64>,
     /// Folder of the weights, if not the model's
     #[arg(long, value_name = "FOLDER")]
-    weights_dir: Option<PathBuf>,
+    pub(crate) weights_dir: Option<PathBuf>,
     /// Target processor of the generated code: native, x86-64-v3, x86-64-v4 or sapphirerapids
     #[arg(long, value_name = "NAME", default_value = "native")]
     cpu: String,
-    /// Time limit in seconds for each model and batch size whose times do not become stable earlier
+    /// Time limit in seconds for each model and batch size, or for a network, whose times do not become stable earlier
     #[arg(long, value_name = "S", default_value = "20", value_parser = settings::seconds)]
-    time_limit: Duration,
+    pub(crate) time_limit: Duration,
     /// Measure the links, or keep them as the system describes them
     #[arg(long, value_name = "NAME", default_value = "measure", value_parser = ["measure", "keep"])]
-    links: String,
+    pub(crate) links: String,
     /// File of the fastest algorithms of libraries and kernels on a GPU
     ///
     /// Missing ones are measured and added. Bundles that run with this file (divi-run --choices) use the same
     /// algorithms.
     #[arg(long, value_name = "FILE", verbatim_doc_comment)]
-    choices: Option<String>,
+    pub(crate) choices: Option<String>,
     /// Write the system with the measured profiles and links, for planning (divi-opt --system=FILE)
     #[arg(long, value_name = "FILE.toml")]
-    system_out: Option<String>,
+    pub(crate) system_out: Option<String>,
     /// Print errors only
     #[arg(short, overrides_with = "quiet")]
-    quiet: bool,
+    pub(crate) quiet: bool,
 }
 
 impl Measure {
     pub(crate) fn run(self) -> Result<(), String> {
+        match Cluster::join()? {
+            Some(cluster) => cluster.run(&self),
+            None => self.run_alone()?,
+        }
+        Ok(())
+    }
+
+    /// Measures this machine.
+    fn run_alone(self) -> Result<(), String> {
         let settings = Settings::of(self)?;
         let mut system = System::load(&settings.system).map_err(|error| plain(&error.to_string()))?;
         let drivers = Drivers::default();
@@ -118,14 +130,14 @@ impl Measure {
     }
 }
 
-fn report(system: &System, pair: &link::Pair, measured: Option<Measured>, progress: &Progress) {
+fn report(system: &System, pair: &link::Pair, measured: Option<Line>, progress: &Progress) {
     let name = |&link: &usize| {
         let link = &system.links[link];
         format!("{} to {}", system.devices[link.from].id, system.devices[link.to].id)
     };
     let names: Vec<String> = pair.links.iter().map(name).collect();
     progress.say(&match measured {
-        Some(Measured { latency, bandwidth, farthest: (bytes, times) }) => {
+        Some(Line { latency, bandwidth, farthest: (bytes, times) }) => {
             let rates = format!("{:.2} GB/s after {:.1} µs", bandwidth.0 / 1e9, latency.micros());
             format!(
                 "{}: {rates}; largest deviation: copies of {:.0} KiB take {times:.2} times the fitted time",

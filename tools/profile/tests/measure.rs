@@ -160,7 +160,7 @@ fn errors_leave_nothing_behind() {
     fs::write(folder.join("gpu.toml"), gpu).unwrap();
     fs::write(folder.join("other.json"), Profile::new("d", "r", vec![]).to_json()).unwrap();
     let quick = "--time-limit=0 -o p.json";
-    fails(&folder, "a.onnx", "the following required arguments were not provided:\n  -o <PROFILE.json>\n");
+    fails(&folder, "a.onnx", "measure needs -o PROFILE.json, the profile to extend\n");
     fails(&folder, "a.onnx -o -", "-o must be a file: measure extends an existing profile\n");
     fails(&folder, "-o p.json", "measure needs a model, or --system-out to measure links only (see --help)\n");
     fails(&folder, &format!("none.onnx {quick}"), "none.onnx: No such file or directory (os error 2)\n");

@@ -8,19 +8,21 @@ use std::{
 };
 
 /// Returns the description of a system; paths are relative to the folder of `file`.
-pub(super) fn toml(system: &System, file: &str) -> String {
+pub(crate) fn toml(system: &System, file: &str) -> String {
     let folder = Path::new(file).parent().unwrap_or(Path::new(""));
     let mut text = format!("# Written by divi-profile measure.\nname = {}\n", quoted(&system.name));
     if system.contention != Contention::Off {
         text += &format!("contention = {}\n", quoted(system.contention.name()));
     }
     for device in &system.devices {
-        text += &described(device, folder);
+        let mut fields = device_fields(device, folder);
+        fields.push(("node", device.node.as_deref().map(quoted)));
+        text += &table("[[device]]", &fields);
     }
     for link in &system.links {
         let (from, to) = (&system.devices[link.from].id, &system.devices[link.to].id);
         text += &table(
-            "link",
+            "[[link]]",
             &[
                 ("from", Some(quoted(from))),
                 ("to", Some(quoted(to))),
@@ -33,38 +35,35 @@ pub(super) fn toml(system: &System, file: &str) -> String {
     text
 }
 
-fn described(device: &Device, folder: &Path) -> String {
+/// Returns the keys of a device and their values, except for its node; paths are relative to the folder.
+pub(crate) fn device_fields(device: &Device, folder: &Path) -> Vec<(&'static str, Option<String>)> {
     let rates = &device.rates;
     let flops = |rate: f64| Some(quantity(rate / 1e9, "GFLOP/s"));
     let path = |path: &Option<PathBuf>| Some(quoted(&relative(path.as_ref()?, folder).to_string_lossy()));
-    table(
-        "device",
-        &[
-            ("id", Some(quoted(&device.id))),
-            ("kind", Some(quoted(device.kind.name()))),
-            ("memory", Some(device.memory.0.to_string())),
-            ("batch_sizes", Some(format!("{:?}", device.batch_sizes))),
-            ("arch", device.arch.as_deref().map(quoted)),
-            ("threads", device.threads.filter(|_| device.kind.uses_threads()).map(|threads| threads.to_string())),
-            ("flops", flops(rates.f32.0)),
-            ("flops_f64", flops(rates.f64.0)),
-            ("flops_f16", flops(rates.f16.0)),
-            ("flops_bf16", flops(rates.bf16.0)),
-            ("flops_i8", flops(rates.i8.0)),
-            ("bandwidth", Some(quantity(rates.bandwidth.0 / 1e9, "GB/s"))),
-            ("launch", device.launch.map(|launch| quantity(launch.micros(), "us"))),
-            ("execution", (device.execution == Execution::Captured).then(|| quoted("captured"))),
-            ("profile", path(&device.profile)),
-            ("cost_model", path(&device.cost_model)),
-            ("weights", device.streams_weights.then(|| quoted("streamed"))),
-            ("node", device.node.as_deref().map(quoted)),
-        ],
-    )
+    vec![
+        ("id", Some(quoted(&device.id))),
+        ("kind", Some(quoted(device.kind.name()))),
+        ("memory", Some(device.memory.0.to_string())),
+        ("batch_sizes", Some(format!("{:?}", device.batch_sizes))),
+        ("arch", device.arch.as_deref().map(quoted)),
+        ("threads", device.threads.filter(|_| device.kind.uses_threads()).map(|threads| threads.to_string())),
+        ("flops", flops(rates.f32.0)),
+        ("flops_f64", flops(rates.f64.0)),
+        ("flops_f16", flops(rates.f16.0)),
+        ("flops_bf16", flops(rates.bf16.0)),
+        ("flops_i8", flops(rates.i8.0)),
+        ("bandwidth", Some(quantity(rates.bandwidth.0 / 1e9, "GB/s"))),
+        ("launch", device.launch.map(|launch| quantity(launch.micros(), "us"))),
+        ("execution", (device.execution == Execution::Captured).then(|| quoted("captured"))),
+        ("profile", path(&device.profile)),
+        ("cost_model", path(&device.cost_model)),
+        ("weights", device.streams_weights.then(|| quoted("streamed"))),
+    ]
 }
 
-/// Formats a table of the keys that have values.
-fn table(name: &str, fields: &[(&str, Option<String>)]) -> String {
-    let mut text = format!("\n[[{name}]]\n");
+/// Formats a table, given its header, of the keys that have values.
+pub(crate) fn table(header: &str, fields: &[(&str, Option<String>)]) -> String {
+    let mut text = format!("\n{header}\n");
     for (key, value) in fields {
         if let Some(value) = value {
             // Writing to a String cannot fail.
@@ -75,12 +74,12 @@ fn table(name: &str, fields: &[(&str, Option<String>)]) -> String {
 }
 
 /// Quotes a string; TOML accepts JSON's escapes.
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     json!(text).to_string()
 }
 
 /// Formats a number with six significant digits, more than the precision of measurements.
-fn quantity(value: f64, unit: &str) -> String {
+pub(crate) fn quantity(value: f64, unit: &str) -> String {
     let digits = if value > 0.0 { 5 - value.log10().floor() as i32 } else { 0 };
     let scale = 10f64.powi(digits.clamp(-300, 300));
     quoted(&format!("{} {unit}", (value * scale).round() / scale))

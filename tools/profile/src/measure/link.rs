@@ -40,22 +40,32 @@ pub(super) struct Pair {
 }
 
 /// Linear model of a link: `latency + bytes / bandwidth`.
-#[derive(Clone, Copy)]
-pub(super) struct Measured {
-    pub(super) latency: Seconds,
-    pub(super) bandwidth: BytesPerSecond,
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Line {
+    pub(crate) latency: Seconds,
+    pub(crate) bandwidth: BytesPerSecond,
     /// Bytes of the copy with the largest deviation from the line, and the ratio of measured to fitted time.
-    pub(super) farthest: (f64, f64),
+    pub(crate) farthest: (f64, f64),
 }
 
-impl Measured {
+impl Line {
+    /// Returns a line with a latency in seconds and a bandwidth in bytes per second.
+    pub(crate) fn new(latency: f64, bandwidth: f64, farthest: (f64, f64)) -> Self {
+        Self { latency: Seconds(latency), bandwidth: BytesPerSecond(bandwidth), farthest }
+    }
+
+    /// Returns the time of a copy in seconds.
+    pub(crate) fn seconds(&self, bytes: f64) -> f64 {
+        self.latency.0 + bytes / self.bandwidth.0
+    }
+
     /// Fits copies, given as bytes and seconds. `None` if no line fits.
-    fn of(points: &[(f64, f64)]) -> Option<Self> {
+    pub(crate) fn of(points: &[(f64, f64)]) -> Option<Self> {
         let (latency, bandwidth) = transfers::line(points)?;
         let apart = |&(bytes, seconds): &(f64, f64)| (bytes, seconds / (latency + bytes / bandwidth));
         let how_far = |(_, times): &(f64, f64)| times.ln().abs();
         let farthest = points.iter().map(apart).max_by(|a, b| how_far(a).total_cmp(&how_far(b)))?;
-        Some(Self { latency: Seconds(latency), bandwidth: BytesPerSecond(bandwidth), farthest })
+        Some(Self::new(latency, bandwidth, farthest))
     }
 }
 
@@ -78,7 +88,7 @@ pub(super) fn pairs(system: &System, kinds: &[Kind]) -> Vec<Pair> {
 }
 
 /// Measures copies of all sizes and fits them; `None` if no line fits.
-pub(super) fn measure(pair: &Pair, settings: &Settings, progress: &Progress) -> Result<Option<Measured>, String> {
+pub(super) fn measure(pair: &Pair, settings: &Settings, progress: &Progress) -> Result<Option<Line>, String> {
     let mut points = vec![];
     for (index, bytes) in BYTES.into_iter().enumerate() {
         let share = |of_size: f64| (index as f64 + of_size.min(1.0)) / BYTES.len() as f64;
@@ -95,7 +105,7 @@ pub(super) fn measure(pair: &Pair, settings: &Settings, progress: &Progress) -> 
         points.extend(stable.times.iter().map(|micros| (bytes as f64, micros / 1e6)));
     }
     points.retain(|(_, seconds)| *seconds > 0.0);
-    Ok(Measured::of(&points))
+    Ok(Line::of(&points))
 }
 
 /// Returns the time from the end of the first launch to the start of the second, in microseconds.
@@ -157,12 +167,12 @@ mod tests {
     #[test]
     fn deviations_from_the_line_are_reported() {
         let straight = [(1e3, 2e-6), (2e3, 3e-6), (4e3, 5e-6)];
-        let line = Measured::of(&straight).unwrap();
+        let line = Line::of(&straight).unwrap();
         assert!((line.bandwidth.0 / 1e9 - 1.0).abs() < 1e-9 && (line.latency.micros() - 1.0).abs() < 1e-9);
         assert!((line.farthest.1 - 1.0).abs() < 1e-9);
-        let bent = Measured::of(&[straight[0], (2e3, 6e-6), straight[2], (8e3, 9e-6)]).unwrap();
+        let bent = Line::of(&[straight[0], (2e3, 6e-6), straight[2], (8e3, 9e-6)]).unwrap();
         assert!(bent.farthest.0 == 2e3 && bent.farthest.1 > 1.3, "{:?}", bent.farthest);
-        assert!(Measured::of(&[]).is_none());
+        assert!(Line::of(&[]).is_none());
     }
 
     /// Tests that the plans compile for all pairs, including GPUs.

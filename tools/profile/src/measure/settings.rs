@@ -4,11 +4,7 @@ use super::Measure;
 use super::{kind::Kind, model::Compilation};
 use crate::files;
 use divi_codegen::Target;
-use std::{
-    ffi::OsString,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 /// Batch sizes.
 pub(super) type Batches = Vec<u32>;
@@ -34,6 +30,9 @@ impl Settings {
     /// Checks the arguments before anything is measured.
     pub(super) fn of(arguments: Measure) -> Result<Self, String> {
         let Measure { models, output, system, system_out, choices, .. } = arguments;
+        let Some(output) = output else {
+            return Err("measure needs -o PROFILE.json, the profile to extend".to_owned());
+        };
         if output == "-" {
             return Err("-o must be a file: measure extends an existing profile".to_owned());
         }
@@ -47,7 +46,7 @@ impl Settings {
             [("-o", Some(&output[..])), ("--system-out", system_out.as_deref()), ("--choices", choices.as_deref())];
         files::check(models.iter().chain([&system]).map(String::as_str), &outputs)?;
         for file in [Some(&output), system_out.as_ref()].into_iter().flatten() {
-            check_folder(file)?;
+            files::check_folder(file)?;
         }
         for model in &models {
             std::fs::File::open(model).map_err(|error| format!("{model}: {error}"))?;
@@ -91,11 +90,6 @@ impl Settings {
     }
 }
 
-fn check_folder(file: &str) -> Result<(), String> {
-    let folder = Path::new(file).parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    if folder.is_dir() { Ok(()) } else { Err(format!("{file}: '{}' is not a folder", folder.display())) }
-}
-
 /// Parses batch sizes; returns them sorted.
 pub(super) fn batches(text: &str) -> Result<Batches, String> {
     let size = |size: &str| size.parse().ok().filter(|size| (1..=1 << 30).contains(size));
@@ -121,6 +115,7 @@ mod tests {
     use super::*;
     use clap::CommandFactory;
     use divi_cost::device::CPU;
+    use std::path::Path;
 
     fn settings(options: &[&str]) -> Result<Settings, String> {
         let words = ["measure", "-o", "p.json", "--system-out=s.toml"].iter().chain(options);
