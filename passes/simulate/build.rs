@@ -1,0 +1,4 @@
+//! Links the shared HiGHS library.
+fn main() {
+    divi_build::link_shared_highs();
+}
