@@ -18,7 +18,7 @@ pub(crate) struct Measured {
 }
 
 /// Maximum number of additional runs that are recorded for step times.
-const RECORDED_RUNS: usize = 20;
+const RECORDED_RUNS: usize = 100;
 
 pub(crate) fn measure(
     runtime: &Runtime,

@@ -6,7 +6,11 @@ use crate::{
     describe::{mode, size, time},
     measure::Measured,
 };
-use divi_runtime::{ColdStart, Runtime, bundle::Mode, median};
+use divi_runtime::{
+    ColdStart, Runtime,
+    bundle::{Action, Mode, Step},
+    median,
+};
 use serde_json::{Value, json};
 use std::{fs, time::Duration};
 
@@ -93,13 +97,27 @@ fn as_json(runtime: &Runtime, measured: &Measured, load_time: Duration) -> Value
     })
 }
 
-/// Returns the median time of each step over all runs, in the order of the plan.
+/// Returns the times of each step in the order of the plan: the median over all recorded runs, and the time in each of them. Runs
+/// of a step are in the order of their requests, so that those of several steps are comparable.
 fn steps(runtime: &Runtime, measured: &Measured) -> Vec<Value> {
     let bundle = runtime.bundle();
-    let of_step = |(index, step)| {
+    let device = |value: usize| &bundle.devices[bundle.values[value].device].id;
+    let of_step = |(index, step): (usize, &Step)| {
         let spans = measured.spans.iter().filter(|span| span.step == index && span.task.is_none());
-        let micros: Vec<f64> = spans.map(|span| (span.end_ns - span.begin_ns) as f64 / 1e3).collect();
-        json!({"name": bundle.step_name(step), "us": median(&micros)})
+        let mut runs: Vec<(u64, f64)> =
+            spans.map(|span| (span.request, (span.end_ns - span.begin_ns) as f64 / 1e3)).collect();
+        runs.sort_by_key(|(request, _)| *request);
+        let micros: Vec<f64> = runs.into_iter().map(|(_, micros)| micros).collect();
+        let mut json = json!({"name": bundle.step_name(step), "us": median(&micros)});
+        match &step.action {
+            Action::Launch { stage, .. } => json["device"] = json!(bundle.devices[bundle.stages[*stage].device].id),
+            Action::Transfer { input, output, .. } => {
+                (json["from"], json["to"]) = (json!(device(*input)), json!(device(*output)));
+            }
+            _ => return json,
+        }
+        json["runs_us"] = json!(micros);
+        json
     };
     bundle.steps.iter().enumerate().map(of_step).collect()
 }

@@ -171,6 +171,13 @@ fn pipelines_report_their_throughput() {
         (&json!(20), &json!(2), &json!("pipeline"))
     );
     assert!(measured["throughput_per_s"].as_f64().unwrap() > 0.0);
+    // Each launch and transfer has the times of the same runs.
+    let steps = measured["steps"].as_array().unwrap();
+    assert!(steps.iter().all(|step| step["runs_us"].as_array().unwrap().len() == 20), "{steps:?}");
+    let launches = steps.iter().filter_map(|step| step["device"].as_str());
+    assert_eq!(launches.collect::<Vec<_>>(), ["cpu0", "cpu1"]);
+    let links = steps.iter().filter_map(|step| Some((step["from"].as_str()?, step["to"].as_str()?)));
+    assert_eq!(links.collect::<Vec<_>>(), [("cpu0", "cpu1"), ("cpu1", "cpu0")]);
     assert!(measured["peak_memory_bytes"].as_u64().unwrap() > 0);
     let text = output(&folder, &["--random-inputs", "--info"]);
     assert!(text.contains("memory    ") && text.contains("; loaded in "), "{text}");
