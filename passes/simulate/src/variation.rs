@@ -44,6 +44,9 @@ impl Measured {
         for step in steps.items()? {
             let Some(runs) = step.optional("runs_us")? else { continue };
             let times: Vec<f64> = runs.items()?.iter().map(At::amount).collect::<Result<_, Error>>()?;
+            if times.is_empty() {
+                return Err(runs.error("has no runs: measure the bundle in one process, not with several ranks"));
+            }
             if *count.get_or_insert(times.len()) != times.len() {
                 return Err(runs.error("must have as many runs as the other steps"));
             }
@@ -56,8 +59,8 @@ impl Measured {
             sums.iter_mut().zip(times).for_each(|(sum, time)| *sum += time);
         }
         match count {
-            Some(1..) => Ok(measured),
-            _ => Err(steps.error("must have steps with 'runs_us': write it with divi-run --json")),
+            Some(_) => Ok(measured),
+            None => Err(steps.error("must have steps with 'runs_us': write it with divi-run --json")),
         }
     }
 
@@ -222,6 +225,7 @@ mod tests {
             )
         };
         fails(&step("[-1]"), "steps[1].runs_us[0]: must be a number that is not negative, is -1");
+        fails(&step("[]"), "steps[1].runs_us: has no runs: measure the bundle in one process, not with several ranks");
         fails(&step("[1, 2]"), "steps[1].runs_us: must have as many runs as the other steps");
     }
 }
