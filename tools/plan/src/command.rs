@@ -4,6 +4,7 @@ mod bound;
 mod convert;
 mod generate;
 mod region;
+mod simulate;
 mod solve;
 mod verify;
 
@@ -21,6 +22,7 @@ pub(crate) enum Command {
     Convert(convert::Convert),
     Generate(generate::Generate),
     Region(region::Region),
+    Simulate(simulate::Simulate),
 }
 
 impl Command {
@@ -32,6 +34,7 @@ impl Command {
             Self::Convert(command) => command.run(),
             Self::Generate(command) => command.run(),
             Self::Region(command) => command.run(),
+            Self::Simulate(command) => command.run(),
         }
     }
 }

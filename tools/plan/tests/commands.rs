@@ -165,7 +165,7 @@ fn arguments() {
         &divi_plan(&["solve", &problem, "--time-limit=-1"]),
         "invalid value '-1' for '--time-limit <S>': must be a non-negative number of seconds",
     );
-    for command in ["solve", "verify", "bound", "convert", "generate", "region"] {
+    for command in ["solve", "verify", "bound", "convert", "generate", "region", "simulate"] {
         for help in ["-h", "--help"] {
             assert!(stdout(&divi_plan(&[command, help])).contains(&format!("\nUsage: divi-plan {command} ")));
         }
@@ -364,6 +364,74 @@ fn edge_networks() {
     );
     fails(&divi_plan(&["generate", "chain", "--splits=4"]), "splits is 4; it must be at least 1 and at most 3");
     fails(&divi_plan(&["generate", "chain", "--ratios=0.1,0.01,1"]), "do not fit");
+}
+
+#[test]
+fn plans_are_simulated() {
+    let folder = folder("simulate");
+    let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+    let (problem, plan, run) = (path("problem.json"), path("plan.json"), path("run.json"));
+    fs::write(&problem, TWO_GPUS).unwrap();
+    stdout(&divi_plan(&["solve", &problem, "--contention=exclusive", "-q", "-o", &plan]));
+    let simulate = |more: &[&str]| divi_plan(&[&["simulate", &problem, &plan], more].concat());
+    // Without variation, a request takes the makespan of the plan.
+    let text = stdout(&simulate(&[]));
+    assert!(text.lines().all(|line| line.starts_with("simulated")), "{text}");
+    assert!(text.contains(" 1      1     14285.71  100.0 %         70.0         70.0 "), "{text}");
+    let json = |more: &[&str]| -> serde_json::Value {
+        serde_json::from_str(&stdout(&simulate(&[&["--json"], more].concat()))).unwrap()
+    };
+    let varied = ["--jitter=0.3", "--straggler=0.01,3", "--slow-hosts=0.1,1.5", "--failures=3600", "--hosts=1..16"];
+    let result = json(&varied);
+    assert_eq!((&result["simulated"], &result["rows"][4]["hosts"]), (&true.into(), &16.into()));
+    let row = &result["rows"][4];
+    assert!(row["simulated_throughput_per_s"].as_f64() < row["planned_throughput_per_s"].as_f64(), "{row}");
+    assert!(row["simulated_latency_us"]["p99"].as_f64() > row["simulated_latency_us"]["p50"].as_f64(), "{row}");
+    assert!(row["simulated_lost"].as_u64() > Some(0) && row["simulated_down"].as_f64() > Some(0.0), "{row}");
+    assert_eq!(result, json(&varied));
+    assert_ne!(result["rows"], json(&[&varied[..], &["--seed=2"]].concat())["rows"]);
+    // Measured runs of the second device only, or of all devices.
+    let steps = |first: &str| {
+        format!(
+            r#"{{"inputs": 1, "steps": [{{"name": "a", "us": 40, "device": "{first}", "runs_us": [40, 40]}},
+            {{"name": "b", "us": 60, "device": "gpu1", "runs_us": [60, 60]}},
+            {{"name": "t", "us": 60, "from": "cpu0", "to": "gpu1", "runs_us": [100, 100]}}]}}"#
+        )
+    };
+    fs::write(&run, steps("gpu0")).unwrap();
+    let measured = json(&["--measured", &run]);
+    let kept = json(&["--measured", &run, "--links=keep"]);
+    assert!(
+        measured["rows"][0]["simulated_latency_us"]["p50"].as_f64()
+            > kept["rows"][0]["simulated_latency_us"]["p50"].as_f64()
+    );
+    fs::write(&run, steps("gpu7")).unwrap();
+    fails(&simulate(&["--measured", &run]), "the measured runs have no launches on device 'gpu0': measure a bundle of");
+    fails(&simulate(&["--measured", &problem]), "problem.json: field 'inputs' is missing");
+    fails(
+        &simulate(&["--hosts=0"]),
+        "invalid value '0' for '--hosts <N,...|A..B>': must be numbers from 1 to 65536, as in",
+    );
+    fails(&simulate(&["--hosts=8..4"]), "invalid value '8..4' for '--hosts <N,...|A..B>': must be numbers");
+    fails(&simulate(&["--jitter=2"]), "invalid value '2' for '--jitter <CV>': must be from 0 to 1");
+    fails(&simulate(&["--straggler=0.5"]), "must be a share from 0 to 1 and a factor from 1 to 1000000, as in 0.01,3");
+    fails(
+        &simulate(&["--failures=-1"]),
+        "invalid value '-1' for '--failures <RATE>': must be a number that is not negative",
+    );
+    fails(&simulate(&["--requests=0"]), "invalid value '0' for '--requests <N>': must be a positive integer");
+    fails(&simulate(&["--requests=100000000"]), "are more than 20000000: simulate fewer");
+    // Plans that are not simulated, or of another problem.
+    let (cold, other) = (path("cold.json"), path("other.json"));
+    stdout(&divi_plan(&["solve", &problem, "--cold", "-q", "--write-problem", &cold, "-o", &other]));
+    fails(&divi_plan(&["simulate", &cold, &other]), "a cold start is one request: simulate a plan without copies");
+    fails(&divi_plan(&["simulate", &cold, &plan]), "the plan is for another problem");
+    stdout(&divi_plan(&["generate", "regal", "--nodes=60", "-o", &cold]));
+    stdout(&divi_plan(&["solve", &cold, "--objective=pipeline", "--k=2", "--iterations=50", "-q", "-o", &other]));
+    fails(&divi_plan(&["simulate", &cold, &other]), "pipelines of equal devices (mtpp) are not simulated yet");
+    stdout(&divi_plan(&["generate", "chain", "-o", &cold]));
+    stdout(&divi_plan(&["solve", &cold, "--objective=pipeline", "-q", "-o", &other]));
+    fails(&divi_plan(&["simulate", &cold, &other]), "plans of edge networks are not simulated yet");
 }
 
 /// Tests that an input file is never overwritten, under any name.
