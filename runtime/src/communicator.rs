@@ -14,6 +14,9 @@ const SLEEP: (Duration, Duration) = (Duration::from_micros(10), Duration::from_m
 /// Sleeps as a fraction of the time that the thread has waited: messages are delayed by at most this fraction.
 const SLEEP_FRACTION: u32 = 8;
 
+/// Sleep of the polling thread of a rank while all devices compute: it takes time from them, and no device waits for a message.
+pub const BUSY_SLEEP: Duration = Duration::from_micros(500);
+
 /// Returns the sleep between two polls of a thread that has waited for some time, so that waiting ranks leave cores to busy
 /// ones.
 pub fn idle_sleep(waited: Duration) -> Duration {

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     bundle::Action,
-    communicator::{Communicator, Envelope, idle_sleep},
+    communicator::{BUSY_SLEEP, Communicator, Envelope, idle_sleep},
     engine::{Engine, Worker},
     error::{Error, Result},
     slot::Failure,
@@ -25,8 +25,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Sleep while all devices compute: the polling thread takes time from them, and no device waits for a message.
-const BUSY_SLEEP: Duration = Duration::from_micros(500);
 /// Waiting time after which messages that no step expects are looked for.
 const UNEXPECTED: Duration = Duration::from_millis(5);
 /// Time limit of the delivery of the last control messages after a failure.
