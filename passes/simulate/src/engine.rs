@@ -8,7 +8,8 @@ use crate::{
     scenario::Scenario,
     variation::{Factors, Sampler},
 };
-use std::{cmp::Reverse, collections::BinaryHeap};
+use divi_runtime::communicator::{BUSY_SLEEP, idle_sleep};
+use std::{cmp::Reverse, collections::BinaryHeap, time::Duration};
 
 /// Result of a group; times in µs.
 #[derive(Debug, Default, PartialEq)]
@@ -40,6 +41,8 @@ impl Ord for Instant {
 enum Event {
     /// A step has ended.
     End { slot: usize, step: usize },
+    /// The receiving host notices that a transfer has ended.
+    Arrival { slot: usize, step: usize },
     /// A host fails.
     Failure,
     /// The group works again.
@@ -63,6 +66,8 @@ struct Request {
 #[derive(Clone, Default)]
 struct Queue {
     is_busy: bool,
+    /// End of the last step, in µs.
+    idle_since: f64,
     ready: BinaryHeap<Reverse<(u64, usize, usize)>>,
 }
 
@@ -123,6 +128,7 @@ impl Engine<'_> {
             self.now = now;
             match event {
                 Event::End { slot, step } => self.end(slot, step),
+                Event::Arrival { slot, step } => self.follow(slot, step),
                 Event::Failure => self.fail(),
                 Event::Recovery => {
                     self.schedule_failure();
@@ -208,7 +214,47 @@ impl Engine<'_> {
         self.schedule(time, Event::End { slot, step });
     }
 
+    /// Ends a step: first for its successors, because their steps have priority over later requests.
     fn end(&mut self, slot: usize, step: usize) {
+        let delay = self.polling_delay(step);
+        match delay {
+            Some(delay) => self.schedule(delay, Event::Arrival { slot, step }),
+            None => self.release(slot, step),
+        }
+        if let Some(resource) = self.program.steps[step].resource {
+            let queue = &mut self.queues[resource];
+            (queue.is_busy, queue.idle_since) = (false, self.now);
+            self.serve(resource);
+        }
+        if delay.is_none() {
+            self.complete_if_done(slot);
+        }
+    }
+
+    /// Continues after a transfer that the receiving host has noticed.
+    fn follow(&mut self, slot: usize, step: usize) {
+        self.release(slot, step);
+        self.complete_if_done(slot);
+    }
+
+    /// Returns the time in µs until a host notices a transfer from another one; `None` without polling. Its last poll was at any time
+    /// within the sleep before.
+    fn polling_delay(&mut self, step: usize) -> Option<f64> {
+        let (from, to) = self.program.steps[step].link.filter(|_| self.scenario.has_polling)?;
+        let [here, there] = [from, to].map(|device| self.program.resources[device].host);
+        if here == there {
+            return None;
+        }
+        let queue = &self.queues[to];
+        let sleep = match queue.is_busy {
+            true => BUSY_SLEEP,
+            false => idle_sleep(Duration::from_nanos(((self.now - queue.idle_since).max(0.0) * 1e3) as u64)),
+        };
+        Some(self.sampler.up_to(sleep.as_secs_f64() * 1e6))
+    }
+
+    /// Makes the successors of a step ready whose other predecessors have ended.
+    fn release(&mut self, slot: usize, step: usize) {
         self.slots[slot].left -= 1;
         for index in 0..self.successors[step].len() {
             let next = self.successors[step][index];
@@ -217,10 +263,9 @@ impl Engine<'_> {
                 self.make_ready(slot, next);
             }
         }
-        if let Some(resource) = self.program.steps[step].resource {
-            self.queues[resource].is_busy = false;
-            self.serve(resource);
-        }
+    }
+
+    fn complete_if_done(&mut self, slot: usize) {
         if self.slots[slot].left == 0 {
             self.complete(slot);
         }

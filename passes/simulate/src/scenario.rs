@@ -20,6 +20,8 @@ pub struct Scenario {
     pub in_flight: Option<usize>,
     /// Variation of times.
     pub variation: Variation,
+    /// True if hosts notice messages only when they poll, as ranks of `divi-run` do.
+    pub has_polling: bool,
     /// Failures of a host per hour.
     pub failures_per_hour: f64,
     /// Time in µs from a failure until the group of the host works again.

@@ -171,6 +171,11 @@ impl<'a> Sampler<'a> {
         if host.is_some_and(|host| self.is_slow[host]) { time * slow_hosts.1 } else { time }
     }
 
+    /// Returns a number that is uniformly distributed up to a limit.
+    pub(crate) fn up_to(&mut self, limit: f64) -> f64 {
+        limit * self.random.unit()
+    }
+
     /// Returns an exponentially distributed number with mean 1.
     pub(crate) fn exponential(&mut self) -> f64 {
         // Above zero: the logarithm is finite.

@@ -21,6 +21,7 @@ fn scenario(requests: u64, in_flight: usize) -> Scenario {
         warm_up: requests / 10,
         in_flight: Some(in_flight),
         variation: Variation::default(),
+        has_polling: false,
         failures_per_hour: 0.0,
         recovery: 1e6,
         seed: 1,
@@ -205,6 +206,21 @@ fn failures_lose_the_requests_in_flight() {
     // No request survives.
     let hopeless = run(&program, &Scenario { failures_per_hour: 1e15, ..failing });
     assert_eq!((hopeless.completed, hopeless.lost, hopeless.latency(0.5)), (0, 2_000_000, None));
+}
+
+/// Tests that a host that has waited for 7 ms notices a message up to 875 µs later, and one with a core that computes up to 500 µs.
+#[test]
+fn polling_delays_messages_between_hosts() {
+    let mut program = tandem(&[7000.0, 1.0]);
+    program.steps.insert(1, Step { resource: None, time: Micros(0.0), predecessors: vec![0], link: Some((0, 1)) });
+    program.steps[2].predecessors = vec![1];
+    let polling = Scenario { has_polling: true, ..scenario(20_000, 1) };
+    let outcome = run(&program, &polling);
+    check(outcome.latency(0.5).unwrap() - 7001.0, 475.0, 0.1);
+    assert!((7875.0..8100.0).contains(&outcome.latency(1.0).unwrap()), "{:?}", outcome.latency(1.0));
+    // Devices of one host copy values themselves.
+    program.resources[1].host = Some(0);
+    assert_eq!(run(&program, &polling).latency(1.0), Some(7001.0));
 }
 
 #[test]

@@ -52,6 +52,11 @@ pub(crate) struct Simulate {
     /// Take the times of transfers from --measured, or keep those of the problem
     #[arg(long, value_name = "NAME", default_value = "measured", value_parser = ["measured", "keep"])]
     links: String,
+    /// Add the delays with which waiting ranks of divi-run notice messages from other hosts
+    ///
+    /// A rank sleeps between polls, for an eighth of the time that it has waited and at most 1 ms.
+    #[arg(long, verbatim_doc_comment)]
+    polling: bool,
     /// Probability that a step is a straggler, and the factor of its time
     #[arg(long, value_name = "P,FACTOR", default_value = "0,1", value_parser = share_and_factor)]
     straggler: ShareAndFactor,
@@ -112,6 +117,7 @@ impl Simulate {
             warm_up: self.requests / 10,
             in_flight: self.in_flight,
             variation,
+            has_polling: self.polling,
             failures_per_hour: self.failures,
             recovery: self.recovery * 1e6,
             seed: self.seed,
@@ -123,9 +129,10 @@ impl Simulate {
             Some(path) => format!("times of {}, ", files::label(path)),
             None => String::new(),
         };
+        let polling = if self.polling { "polling, " } else { "" };
         let mut lines = vec![format!(
-            "simulated: {} requests per group, {in_flight} in flight; {measured}jitter {}, stragglers {} % x {}, slow hosts {} % x {}, \
-             {} failures per host and hour, recovery {} s; seed {}",
+            "simulated: {} requests per group, {in_flight} in flight; {measured}{polling}jitter {}, stragglers {} % x {}, slow hosts {} % x \
+             {}, {} failures per host and hour, recovery {} s; seed {}",
             self.requests,
             self.jitter,
             self.straggler.0 * 100.0,
@@ -180,6 +187,7 @@ impl Simulate {
             "in_flight": in_flight,
             "jitter": self.jitter,
             "measured": self.measured.as_ref().map(|path| files::label(path)),
+            "polling": self.polling,
             "straggler": [self.straggler.0, self.straggler.1],
             "slow_hosts": [self.slow_hosts.0, self.slow_hosts.1],
             "failures_per_hour": self.failures,
