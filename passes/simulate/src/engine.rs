@@ -25,17 +25,8 @@ pub(crate) struct Group {
     pub(crate) down: f64,
 }
 
-/// Instant in µs. Not NaN.
-#[derive(Clone, Copy, PartialEq, PartialOrd)]
-struct Instant(f64);
-
-impl Eq for Instant {}
-
-impl Ord for Instant {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.0.total_cmp(&other.0)
-    }
-}
+/// Instant in µs as the bits of a number that is not negative, which are in the order of such numbers.
+type Instant = u64;
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
@@ -124,8 +115,8 @@ impl Engine<'_> {
         self.submit_all();
         let all = self.scenario.requests;
         while self.group.completed + self.group.lost < all {
-            let Some(Reverse((Instant(now), _, event))) = self.events.pop() else { break };
-            self.now = now;
+            let Some(Reverse((now, _, event))) = self.events.pop() else { break };
+            self.now = f64::from_bits(now);
             match event {
                 Event::End { slot, step } => self.end(slot, step),
                 Event::Arrival { slot, step } => self.follow(slot, step),
@@ -142,7 +133,7 @@ impl Engine<'_> {
 
     fn schedule(&mut self, after: f64, event: Event) {
         self.created += 1;
-        self.events.push(Reverse((Instant(self.now + after), self.created, event)));
+        self.events.push(Reverse(((self.now + after).to_bits(), self.created, event)));
     }
 
     fn schedule_failure(&mut self) {

@@ -9,6 +9,9 @@ use crate::{
 /// Maximum number of requests of all groups together.
 const MOST_REQUESTS: u64 = 20_000_000;
 
+/// Maximum number of steps of all requests in flight in a group, which are in memory.
+const MOST_PENDING: usize = 1 << 27;
+
 /// Conditions of a simulation.
 #[derive(Clone, Debug)]
 pub struct Scenario {
@@ -71,6 +74,13 @@ pub fn simulate(program: &Program, scenario: &Scenario, hosts: usize) -> Result<
         return Err(format!(
             "{} requests for each of {groups} groups are more than {MOST_REQUESTS}: simulate fewer",
             scenario.requests
+        ));
+    }
+    let in_flight = scenario.in_flight.unwrap_or(program.in_flight).min(scenario.requests as usize);
+    if in_flight.saturating_mul(program.steps.len()) > MOST_PENDING {
+        let steps = program.steps.len();
+        return Err(format!(
+            "{in_flight} requests in flight with {steps} steps each are too many to simulate: allow fewer"
         ));
     }
     let factors = Factors::of(program, scenario.variation.measured.as_ref())?;

@@ -1,4 +1,5 @@
 //! Simulations compared with the values of plans, with queueing theory and with a recurrence.
+#![cfg(test)]
 
 // Random problems, shared with the planner's tests.
 #[allow(dead_code, reason = "the planner's tests use more of it")]
@@ -252,4 +253,7 @@ fn invalid_requests_are_errors() {
     assert_eq!(error, "3 hosts cannot be divided into groups of 2, the hosts of the plan");
     let error = simulate(&program, &scenario(1 << 40, 1), 2).unwrap_err();
     assert!(error.ends_with("are more than 20000000: simulate fewer"), "{error}");
+    let stages = tandem(&[1.0; 16]);
+    let error = simulate(&stages, &scenario(20_000_000, usize::MAX), 16).unwrap_err();
+    assert_eq!(error, "20000000 requests in flight with 16 steps each are too many to simulate: allow fewer");
 }

@@ -15,6 +15,7 @@ use crate::{
     files,
     measure::{Measure, progress::Progress},
 };
+use divi_cost::system::System;
 use divi_mpi::{Job, Launch};
 use divi_runtime::communicator::Communicator;
 use exchange::Failure;
@@ -90,7 +91,9 @@ impl Cluster {
                 let (text, notes) = describe::toml(&hosts, systems, network, output.unwrap_or("-"));
                 notes.iter().for_each(|note| progress.say(note));
                 drop(progress);
-                files::write(output, &text)
+                // Systems have limits, such as the number of devices.
+                let read = System::parse(output.unwrap_or("-"), &text).map_err(|errors| errors.to_string());
+                read.and_then(|_| files::write(output, &text))
             }
         };
         exchange::all_succeeded(&*world, written)
