@@ -33,10 +33,13 @@ use std::{path::PathBuf, time::Duration};
 /// Times that the profile already has are kept, and models without new tasks are skipped; use a new file to
 /// measure again.
 ///
-/// Under a launcher, as in mpirun -n 4 divi-profile measure --system-out=cluster.toml, measures the links between the
-/// hosts of the ranks instead, and writes the hosts and their network.
+/// Under a launcher, measures the links between the hosts of the ranks instead, and writes the hosts and their network.
 #[derive(clap::Parser)]
-#[command(verbatim_doc_comment)]
+#[command(
+    verbatim_doc_comment,
+    override_usage = "divi-profile measure [OPTIONS] -o <PROFILE.json> [MODEL.onnx|MODEL.mlir]...\n       \
+                      mpirun -n <N> divi-profile measure [OPTIONS] --system-out <FILE.toml>"
+)]
 pub(crate) struct Measure {
     /// Models to measure; none with --system-out to measure links only
     #[arg(value_name = "MODEL.onnx|MODEL.mlir")]
