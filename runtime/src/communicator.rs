@@ -1,13 +1,14 @@
 //! Message passing between the ranks of a job. Each host of a plan is a rank.
 //!
 //! The runtime names no message-passing library: it uses this trait, which has the operations of MPI that it needs. Operations
-//! do not block, except for [`Communicator::all_gather`] and [`Communicator::finalize`].
+//! do not block, except for those of all ranks: [`Communicator::all_gather`], [`Communicator::agree`],
+//! [`Communicator::survivors`] and [`Communicator::finalize`].
 
 mod message;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 pub use message::Message;
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 /// Shortest and longest sleep of a thread that polls for messages.
 const SLEEP: (Duration, Duration) = (Duration::from_micros(10), Duration::from_millis(1));
@@ -62,8 +63,40 @@ pub trait Communicator: Send + Sync {
     /// numbers. Blocks until all ranks have called it.
     fn all_gather(&self, own: &[u8]) -> Result<Vec<Vec<u8>>>;
 
+    /// Returns true if ranks can continue after the death of another one: if the next three operations are supported.
+    fn can_recover(&self) -> bool {
+        false
+    }
+
+    /// Ends all operations of all ranks with [`Error::Revoked`], now and in the future, except for [`Communicator::agree`]
+    /// and [`Communicator::survivors`].
+    fn revoke(&self) -> Result<()> {
+        Err(unsupported())
+    }
+
+    /// Returns the bitwise and of the flags of all ranks that live, the same on each of them. Blocks until all of them have
+    /// called it.
+    fn agree(&self, flags: u32) -> Result<u32> {
+        let _ = flags;
+        Err(unsupported())
+    }
+
+    /// Returns the ranks that live, in the same order. Blocks until all of them have called it.
+    fn survivors(&self) -> Result<Arc<dyn Communicator>> {
+        Err(unsupported())
+    }
+
+    /// Returns the number that a rank had at the start of the job.
+    fn original_rank(&self, rank: usize) -> usize {
+        rank
+    }
+
     /// Leaves the job after all operations of all ranks have completed. Blocks until all ranks have called it.
     fn finalize(&self) -> Result<()>;
+}
+
+fn unsupported() -> Error {
+    Error::Communication { problem: "the library cannot continue after the death of a rank".to_owned() }
 }
 
 /// Operation in progress.

@@ -331,10 +331,13 @@ impl Engine {
         self.program.devices.iter().for_each(|device| device.queue().collect_times(slot_index));
         let outcome = outcome.and_then(|outputs| synchronized.map(|()| outputs));
         let failure = outcome.as_ref().err().map(|error| PartFailure::of(step, error));
+        let is_lost = matches!(outcome, Err(Error::Lost { .. }));
         request.finish(outcome);
         // Rank 0 may use the slot again as soon as it has the report.
         self.admission.release(slot_index);
-        self.report((slot_index, id), failure, worker);
+        if !is_lost {
+            self.report((slot_index, id), failure, worker);
+        }
     }
 
     /// Performs the action of a step and records its span.

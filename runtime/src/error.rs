@@ -262,6 +262,9 @@ pub enum Error {
         /// Error of the message-passing library.
         problem: String,
     },
+    /// Another rank has revoked the communicator, because it has found that a rank has failed.
+    #[error("a rank has failed, as another one reports")]
+    Revoked,
     /// A rank has sent a message that violates the protocol.
     #[error("rank {rank} has sent an invalid message: {reason}")]
     InvalidMessage {
@@ -283,6 +286,14 @@ pub enum Error {
         problem: String,
         /// Numbers of the requests, ascending.
         requests: Vec<u64>,
+        /// True if the cause is the death of a rank, so that the others may continue.
+        is_death: bool,
+    },
+    /// The bundle has no plan for the nodes that are left.
+    #[error("{problem}")]
+    NoReplacement {
+        /// Reason, with the node that is lost.
+        problem: String,
     },
     /// The request was cancelled.
     #[error("the request was cancelled")]
@@ -315,6 +326,11 @@ fn lost(requests: &[u64]) -> String {
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
+    /// Returns true for errors whose cause is the death of a rank.
+    pub fn is_death(&self) -> bool {
+        matches!(self, Self::PeerFailed { .. } | Self::Revoked | Self::Lost { is_death: true, .. })
+    }
+
     pub(crate) fn unreadable(path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |error| Self::Unreadable { path: path.to_owned(), error }
     }

@@ -21,12 +21,23 @@
 #define PART ((uint64_t)1 << 30)
 #endif
 
+/* Communicator. It is freed by finalize only: operations on a revoked one may be in progress. */
+struct divi_mpi_communicator {
+  MPI_Comm comm;
+};
+
 /* Operation: the requests of the parts of a message. */
 struct divi_mpi_operation {
+  MPI_Comm comm;
   /* Peer, or -1 for a collective operation. */
   int64_t peer;
   int64_t tag;
   int is_receive;
+  int is_agreement;
+  /* Flags of an agreement. */
+  int flags;
+  /* First error of a part. It is reported when all parts have ended, so that the memory of the message is free then. */
+  int error;
   uint64_t bytes;
   /* Bytes of the parts that are complete. */
   uint64_t complete;
@@ -36,7 +47,6 @@ struct divi_mpi_operation {
   MPI_Request requests[];
 };
 
-static MPI_Comm comm = MPI_COMM_NULL;
 static char last_message[MPI_MAX_ERROR_STRING + 64];
 
 static int64_t write_text(char *text, size_t bytes, const char *source) {
@@ -47,7 +57,7 @@ static int64_t write_text(char *text, size_t bytes, const char *source) {
 }
 
 /* Notes a failure. Returns its status. */
-static int64_t fail(int code, int64_t peer, struct divi_mpi_envelope *envelope) {
+static int64_t fail(MPI_Comm comm, int code, int64_t peer, struct divi_mpi_envelope *envelope) {
   int length = 0, class = MPI_ERR_OTHER;
   if (MPI_Error_string(code, last_message, &length) != MPI_SUCCESS) {
     snprintf(last_message, sizeof last_message, "error %d", code);
@@ -60,7 +70,10 @@ static int64_t fail(int code, int64_t peer, struct divi_mpi_envelope *envelope) 
     return DIVI_MPI_TOO_LONG;
   }
 #if HAS_FAULT_TOLERANCE
-  if (class == MPIX_ERR_PROC_FAILED || class == MPIX_ERR_PROC_FAILED_PENDING || class == MPIX_ERR_REVOKED) {
+  if (class == MPIX_ERR_REVOKED) {
+    return DIVI_MPI_REVOKED;
+  }
+  if (class == MPIX_ERR_PROC_FAILED || class == MPIX_ERR_PROC_FAILED_PENDING) {
     if (envelope != NULL && peer < 0) {
       MPI_Group all, failed;
       int first = 0, rank = -1;
@@ -78,47 +91,61 @@ static int64_t fail(int code, int64_t peer, struct divi_mpi_envelope *envelope) 
     return DIVI_MPI_PEER_FAILED;
   }
 #endif
+  (void)comm;
   return DIVI_MPI_FAILED;
 }
 
-static int64_t initialize(void) {
+/* Makes a communicator whose errors are returned instead of ending the job. */
+static int64_t wrap(MPI_Comm comm, struct divi_mpi_communicator **communicator) {
+  int code = MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  if (code != MPI_SUCCESS) {
+    return fail(comm, code, -1, NULL);
+  }
+  struct divi_mpi_communicator *made = malloc(sizeof *made);
+  if (made == NULL) {
+    snprintf(last_message, sizeof last_message, "there is not enough memory for a communicator");
+    return DIVI_MPI_FAILED;
+  }
+  made->comm = comm;
+  *communicator = made;
+  return 0;
+}
+
+static int64_t initialize(struct divi_mpi_communicator **communicator) {
   int provided = MPI_THREAD_SINGLE;
+  MPI_Comm comm = MPI_COMM_NULL;
+  *communicator = NULL;
   int code = MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &provided);
   if (code != MPI_SUCCESS) {
-    return fail(code, -1, NULL);
+    return fail(MPI_COMM_SELF, code, -1, NULL);
   }
   if (provided < MPI_THREAD_SERIALIZED) {
     snprintf(last_message, sizeof last_message, "the library supports one thread only (MPI_THREAD_SERIALIZED is needed)");
     return DIVI_MPI_FAILED;
   }
-  code = MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-  if (code != MPI_SUCCESS) {
-    return fail(code, -1, NULL);
-  }
-  /* Errors are returned instead of ending the job. */
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
-  code = MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
-  return code == MPI_SUCCESS ? 0 : fail(code, -1, NULL);
+  code = MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  return code == MPI_SUCCESS ? wrap(comm, communicator) : fail(MPI_COMM_WORLD, code, -1, NULL);
 }
 
-static int64_t own_rank(void) {
+static int64_t own_rank(struct divi_mpi_communicator *communicator) {
   int rank = 0;
-  int code = MPI_Comm_rank(comm, &rank);
-  return code == MPI_SUCCESS ? rank : fail(code, -1, NULL);
+  int code = MPI_Comm_rank(communicator->comm, &rank);
+  return code == MPI_SUCCESS ? rank : fail(communicator->comm, code, -1, NULL);
 }
 
-static int64_t job_size(void) {
+static int64_t job_size(struct divi_mpi_communicator *communicator) {
   int size = 0;
-  int code = MPI_Comm_size(comm, &size);
-  return code == MPI_SUCCESS ? size : fail(code, -1, NULL);
+  int code = MPI_Comm_size(communicator->comm, &size);
+  return code == MPI_SUCCESS ? size : fail(communicator->comm, code, -1, NULL);
 }
 
-static int64_t max_tag(void) {
+static int64_t max_tag(struct divi_mpi_communicator *communicator) {
   int *value = NULL, is_set = 0;
-  int code = MPI_Comm_get_attr(comm, MPI_TAG_UB, &value, &is_set);
+  int code = MPI_Comm_get_attr(communicator->comm, MPI_TAG_UB, &value, &is_set);
   if (code != MPI_SUCCESS) {
-    return fail(code, -1, NULL);
+    return fail(communicator->comm, code, -1, NULL);
   }
   /* The standard guarantees 32767. */
   return is_set ? *value : 32767;
@@ -129,31 +156,33 @@ static int64_t library(char *text, size_t bytes) {
   int length = 0;
   int code = MPI_Get_library_version(version, &length);
   if (code != MPI_SUCCESS) {
-    return fail(code, -1, NULL);
+    return fail(MPI_COMM_SELF, code, -1, NULL);
   }
   /* The first line has name and version. */
   version[strcspn(version, "\n,")] = '\0';
   return write_text(text, bytes, version);
 }
 
-static struct divi_mpi_operation *allocate(int64_t peer, int64_t tag, int is_receive, uint64_t bytes) {
+static struct divi_mpi_operation *allocate(MPI_Comm comm, int64_t peer, int64_t tag, int is_receive, uint64_t bytes) {
   size_t parts = bytes == 0 ? 1 : (size_t)((bytes + PART - 1) / PART);
   struct divi_mpi_operation *operation = calloc(1, sizeof *operation + parts * sizeof(MPI_Request));
   if (operation == NULL) {
     snprintf(last_message, sizeof last_message, "there is not enough memory for a message");
     return NULL;
   }
+  operation->comm = comm;
   operation->peer = peer;
   operation->tag = tag;
   operation->is_receive = is_receive;
   operation->bytes = bytes;
   operation->parts = parts;
+  operation->error = MPI_SUCCESS;
   return operation;
 }
 
-static int64_t start(int64_t peer, int64_t tag, char *data, uint64_t bytes, int is_receive,
+static int64_t start(MPI_Comm comm, int64_t peer, int64_t tag, char *data, uint64_t bytes, int is_receive,
                      struct divi_mpi_operation **operation) {
-  struct divi_mpi_operation *made = allocate(peer, tag, is_receive, bytes);
+  struct divi_mpi_operation *made = allocate(comm, peer, tag, is_receive, bytes);
   *operation = made;
   if (made == NULL) {
     return DIVI_MPI_FAILED;
@@ -164,28 +193,40 @@ static int64_t start(int64_t peer, int64_t tag, char *data, uint64_t bytes, int 
     int code = is_receive
                    ? MPI_Irecv(data + offset, count, MPI_BYTE, (int)peer, (int)tag, comm, &made->requests[part])
                    : MPI_Isend(data + offset, count, MPI_BYTE, (int)peer, (int)tag, comm, &made->requests[part]);
-    if (code != MPI_SUCCESS) {
+    if (code != MPI_SUCCESS && part == 0) {
       struct divi_mpi_envelope envelope;
-      int64_t status = fail(code, peer, &envelope);
-      /* Earlier parts may be in progress: their requests are not freed. */
-      if (part == 0) {
-        free(made);
-      }
+      free(made);
       *operation = NULL;
-      return status;
+      return fail(comm, code, peer, &envelope);
+    }
+    if (code != MPI_SUCCESS) {
+      made->error = code;
+      made->parts = part;
     }
   }
   return 0;
 }
 
-static int64_t start_send(int64_t to, int64_t tag, const void *data, uint64_t bytes,
-                          struct divi_mpi_operation **operation) {
-  return start(to, tag, (char *)data, bytes, 0, operation);
+static int64_t start_send(struct divi_mpi_communicator *communicator, int64_t to, int64_t tag, const void *data,
+                          uint64_t bytes, struct divi_mpi_operation **operation) {
+  return start(communicator->comm, to, tag, (char *)data, bytes, 0, operation);
 }
 
-static int64_t start_receive(int64_t from, int64_t tag, void *data, uint64_t bytes,
-                             struct divi_mpi_operation **operation) {
-  return start(from, tag, data, bytes, 1, operation);
+static int64_t start_receive(struct divi_mpi_communicator *communicator, int64_t from, int64_t tag, void *data,
+                             uint64_t bytes, struct divi_mpi_operation **operation) {
+  return start(communicator->comm, from, tag, data, bytes, 1, operation);
+}
+
+/* Returns true for errors of operations that a failed rank takes part in. */
+static int is_failure_of_rank(int code) {
+#if HAS_FAULT_TOLERANCE
+  int class = MPI_ERR_OTHER;
+  MPI_Error_class(code, &class);
+  return class == MPIX_ERR_PROC_FAILED;
+#else
+  (void)code;
+  return 0;
+#endif
 }
 
 static int64_t test(struct divi_mpi_operation *operation, struct divi_mpi_envelope *envelope) {
@@ -193,15 +234,14 @@ static int64_t test(struct divi_mpi_operation *operation, struct divi_mpi_envelo
     MPI_Status status;
     int is_complete = 0, count = 0;
     int code = MPI_Test(&operation->requests[operation->next], &is_complete, &status);
-    if (code != MPI_SUCCESS) {
-      int64_t peer = operation->peer;
-      free(operation);
-      return fail(code, peer, envelope);
-    }
-    if (!is_complete) {
+    if (code == MPI_SUCCESS && !is_complete) {
       return 0;
     }
     operation->next++;
+    if (code != MPI_SUCCESS) {
+      operation->error = operation->error == MPI_SUCCESS ? code : operation->error;
+      continue;
+    }
     if (operation->is_receive) {
       MPI_Get_count(&status, MPI_BYTE, &count);
       operation->complete += (uint64_t)count;
@@ -217,19 +257,27 @@ static int64_t test(struct divi_mpi_operation *operation, struct divi_mpi_envelo
       operation->complete = operation->bytes;
     }
   }
+  /* An agreement is reached without the ranks that have failed. */
+  if (operation->error != MPI_SUCCESS && !(operation->is_agreement && is_failure_of_rank(operation->error))) {
+    MPI_Comm comm = operation->comm;
+    int64_t peer = operation->peer;
+    int code = operation->error;
+    free(operation);
+    return fail(comm, code, peer, envelope);
+  }
   envelope->rank = operation->peer;
   envelope->tag = operation->tag;
-  envelope->bytes = operation->complete;
+  envelope->bytes = operation->is_agreement ? (uint64_t)operation->flags : operation->complete;
   free(operation);
   return 1;
 }
 
-static int64_t probe(int64_t tag, struct divi_mpi_envelope *envelope) {
+static int64_t probe(struct divi_mpi_communicator *communicator, int64_t tag, struct divi_mpi_envelope *envelope) {
   MPI_Status status;
   int has_arrived = 0, count = 0;
-  int code = MPI_Iprobe(MPI_ANY_SOURCE, tag < 0 ? MPI_ANY_TAG : (int)tag, comm, &has_arrived, &status);
+  int code = MPI_Iprobe(MPI_ANY_SOURCE, tag < 0 ? MPI_ANY_TAG : (int)tag, communicator->comm, &has_arrived, &status);
   if (code != MPI_SUCCESS) {
-    return fail(code, -1, envelope);
+    return fail(communicator->comm, code, -1, envelope);
   }
   if (has_arrived) {
     MPI_Get_count(&status, MPI_BYTE, &count);
@@ -240,39 +288,132 @@ static int64_t probe(int64_t tag, struct divi_mpi_envelope *envelope) {
   return has_arrived;
 }
 
-static int64_t all_gather(const void *own, void *all, uint64_t bytes, struct divi_mpi_operation **operation) {
+static int64_t all_gather(struct divi_mpi_communicator *communicator, const void *own, void *all, uint64_t bytes,
+                          struct divi_mpi_operation **operation) {
   *operation = NULL;
   if (bytes > INT_MAX) {
     snprintf(last_message, sizeof last_message, "a record of %llu bytes is too long", (unsigned long long)bytes);
     return DIVI_MPI_FAILED;
   }
-  struct divi_mpi_operation *made = allocate(-1, 0, 0, 0);
+  struct divi_mpi_operation *made = allocate(communicator->comm, -1, 0, 0, 0);
   if (made == NULL) {
     return DIVI_MPI_FAILED;
   }
-  int code = MPI_Iallgather(own, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, comm, &made->requests[0]);
+  int code = MPI_Iallgather(own, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, communicator->comm, &made->requests[0]);
   if (code != MPI_SUCCESS) {
     free(made);
-    return fail(code, -1, NULL);
+    return fail(communicator->comm, code, -1, NULL);
   }
   *operation = made;
   return 0;
 }
 
-static int64_t finalize(void) {
-  int code = MPI_Comm_free(&comm);
+#if HAS_FAULT_TOLERANCE
+/* The launcher enables fault tolerance by a control variable of the library (`mpirun --with-ft ulfm`). */
+static int64_t can_recover(void) {
+  int provided = MPI_THREAD_SINGLE, index = -1, count = 0;
+  char is_enabled[8] = {0};
+  MPI_T_cvar_handle handle;
+  if (MPI_T_init_thread(MPI_THREAD_SERIALIZED, &provided) != MPI_SUCCESS) {
+    return 0;
+  }
+  if (MPI_T_cvar_get_index("mpi_ft_enable", &index) == MPI_SUCCESS &&
+      MPI_T_cvar_handle_alloc(index, NULL, &handle, &count) == MPI_SUCCESS) {
+    if (count != 1 || MPI_T_cvar_read(handle, is_enabled) != MPI_SUCCESS) {
+      is_enabled[0] = 0;
+    }
+    MPI_T_cvar_handle_free(&handle);
+  }
+  MPI_T_finalize();
+  return is_enabled[0] != 0;
+}
+
+static int64_t revoke(struct divi_mpi_communicator *communicator) {
+  int code = MPIX_Comm_revoke(communicator->comm);
+  return code == MPI_SUCCESS ? 0 : fail(communicator->comm, code, -1, NULL);
+}
+
+static int64_t agree(struct divi_mpi_communicator *communicator, int64_t flags, struct divi_mpi_operation **operation) {
+  struct divi_mpi_operation *made = allocate(communicator->comm, -1, 0, 0, 0);
+  *operation = NULL;
+  if (made == NULL) {
+    return DIVI_MPI_FAILED;
+  }
+  made->is_agreement = 1;
+  made->flags = (int)flags;
+  int code = MPIX_Comm_iagree(communicator->comm, &made->flags, &made->requests[0]);
+  if (code != MPI_SUCCESS) {
+    free(made);
+    return fail(communicator->comm, code, -1, NULL);
+  }
+  *operation = made;
+  return 0;
+}
+
+static int64_t shrink(struct divi_mpi_communicator *communicator, struct divi_mpi_communicator **survivors) {
+  MPI_Comm comm = MPI_COMM_NULL;
+  *survivors = NULL;
+  int code = MPIX_Comm_shrink(communicator->comm, &comm);
+  return code == MPI_SUCCESS ? wrap(comm, survivors) : fail(communicator->comm, code, -1, NULL);
+}
+#else
+static int64_t can_recover(void) { return 0; }
+
+static int64_t unsupported(void) {
+  snprintf(last_message, sizeof last_message, "the library has no fault tolerance (ULFM)");
+  return DIVI_MPI_FAILED;
+}
+
+static int64_t revoke(struct divi_mpi_communicator *communicator) {
+  (void)communicator;
+  return unsupported();
+}
+
+static int64_t agree(struct divi_mpi_communicator *communicator, int64_t flags, struct divi_mpi_operation **operation) {
+  (void)communicator, (void)flags, (void)operation;
+  return unsupported();
+}
+
+static int64_t shrink(struct divi_mpi_communicator *communicator, struct divi_mpi_communicator **survivors) {
+  (void)communicator, (void)survivors;
+  return unsupported();
+}
+#endif
+
+static int64_t original_ranks(struct divi_mpi_communicator *communicator, int64_t *ranks) {
+  MPI_Group own, world;
+  int size = 0;
+  int code = MPI_Comm_group(communicator->comm, &own);
+  if (code != MPI_SUCCESS) {
+    return fail(communicator->comm, code, -1, NULL);
+  }
+  MPI_Comm_group(MPI_COMM_WORLD, &world);
+  MPI_Group_size(own, &size);
+  for (int rank = 0; rank < size && code == MPI_SUCCESS; rank++) {
+    int original = -1;
+    code = MPI_Group_translate_ranks(own, 1, &rank, world, &original);
+    ranks[rank] = original;
+  }
+  MPI_Group_free(&own);
+  MPI_Group_free(&world);
+  return code == MPI_SUCCESS ? 0 : fail(communicator->comm, code, -1, NULL);
+}
+
+static int64_t finalize(struct divi_mpi_communicator *communicator) {
+  int code = MPI_Comm_free(&communicator->comm);
+  free(communicator);
   if (code == MPI_SUCCESS) {
     code = MPI_Finalize();
   }
-  return code == MPI_SUCCESS ? 0 : fail(code, -1, NULL);
+  return code == MPI_SUCCESS ? 0 : fail(MPI_COMM_SELF, code, -1, NULL);
 }
 
 static int64_t message(char *text, size_t bytes) { return write_text(text, bytes, last_message); }
 
 const struct divi_mpi *divi_mpi_binding(void) {
   static const struct divi_mpi functions = {
-      DIVI_MPI_VERSION, initialize, own_rank, job_size,   max_tag,  library, start_send,
-      start_receive,    test,       probe,    all_gather, finalize, message,
+      DIVI_MPI_VERSION, initialize, own_rank,   job_size, max_tag, can_recover, library,        start_send, start_receive,
+      test,             probe,      all_gather, revoke,   agree,   shrink,      original_ranks, finalize,   message,
   };
   return &functions;
 }

@@ -10,11 +10,13 @@ use std::{
 };
 
 /// Version of the interface.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 /// Status of an operation with a rank that has failed.
 pub(super) const PEER_FAILED: i64 = -2;
 /// Status of a receive operation that has met a longer message.
 pub(super) const TOO_LONG: i64 = -3;
+/// Status of an operation on a revoked communicator.
+pub(super) const REVOKED: i64 = -4;
 /// Maximum length of texts.
 const MOST_TEXT: usize = 1024;
 
@@ -26,21 +28,35 @@ struct RawEnvelope {
     bytes: u64,
 }
 
-/// `struct divi_mpi`.
+/// `struct divi_mpi_communicator`.
+#[derive(Clone, Copy)]
+pub(super) struct Handle(*mut c_void);
+
+// SAFETY: a communicator may be used by any thread, one at a time, as the callers of this crate do.
+unsafe impl Send for Handle {}
+// SAFETY: as above.
+unsafe impl Sync for Handle {}
+
+/// `struct divi_mpi`. The first argument of most functions is a communicator.
 #[repr(C)]
 struct Functions {
     version: u64,
-    initialize: unsafe extern "C" fn() -> i64,
-    rank: unsafe extern "C" fn() -> i64,
-    size: unsafe extern "C" fn() -> i64,
-    max_tag: unsafe extern "C" fn() -> i64,
+    initialize: unsafe extern "C" fn(*mut *mut c_void) -> i64,
+    rank: unsafe extern "C" fn(*mut c_void) -> i64,
+    size: unsafe extern "C" fn(*mut c_void) -> i64,
+    max_tag: unsafe extern "C" fn(*mut c_void) -> i64,
+    can_recover: unsafe extern "C" fn() -> i64,
     library: unsafe extern "C" fn(*mut c_char, usize) -> i64,
-    send: unsafe extern "C" fn(i64, i64, *const c_void, u64, *mut *mut c_void) -> i64,
-    receive: unsafe extern "C" fn(i64, i64, *mut c_void, u64, *mut *mut c_void) -> i64,
+    send: unsafe extern "C" fn(*mut c_void, i64, i64, *const c_void, u64, *mut *mut c_void) -> i64,
+    receive: unsafe extern "C" fn(*mut c_void, i64, i64, *mut c_void, u64, *mut *mut c_void) -> i64,
     test: unsafe extern "C" fn(*mut c_void, *mut RawEnvelope) -> i64,
-    probe: unsafe extern "C" fn(i64, *mut RawEnvelope) -> i64,
-    all_gather: unsafe extern "C" fn(*const c_void, *mut c_void, u64, *mut *mut c_void) -> i64,
-    finalize: unsafe extern "C" fn() -> i64,
+    probe: unsafe extern "C" fn(*mut c_void, i64, *mut RawEnvelope) -> i64,
+    all_gather: unsafe extern "C" fn(*mut c_void, *const c_void, *mut c_void, u64, *mut *mut c_void) -> i64,
+    revoke: unsafe extern "C" fn(*mut c_void) -> i64,
+    agree: unsafe extern "C" fn(*mut c_void, i64, *mut *mut c_void) -> i64,
+    shrink: unsafe extern "C" fn(*mut c_void, *mut *mut c_void) -> i64,
+    original_ranks: unsafe extern "C" fn(*mut c_void, *mut i64) -> i64,
+    finalize: unsafe extern "C" fn(*mut c_void) -> i64,
     message: unsafe extern "C" fn(*mut c_char, usize) -> i64,
 }
 
@@ -57,8 +73,8 @@ type Result<T> = std::result::Result<T, Failure>;
 /// Loaded binding. It is never unloaded: MPI has threads and exit handlers.
 pub(super) struct Binding(&'static Functions);
 
-/// Gather operation in progress.
-pub(super) struct Gather(Operation);
+/// Operation of all ranks in progress.
+pub(super) struct Collective(Operation);
 
 impl Binding {
     pub(super) fn load(path: &Path) -> std::result::Result<Self, String> {
@@ -100,25 +116,32 @@ impl Binding {
         String::from_utf8_lossy(&text[..end]).into_owned()
     }
 
-    pub(super) fn initialize(&self) -> Result<()> {
+    /// Returns the communicator of all ranks.
+    pub(super) fn initialize(&self) -> Result<Handle> {
+        let mut communicator = ptr::null_mut();
         // SAFETY: called once, before all other functions.
-        self.check(unsafe { (self.0.initialize)() }, -1).map(drop)
+        self.check(unsafe { (self.0.initialize)(&mut communicator) }, -1).map(|_| Handle(communicator))
     }
 
-    pub(super) fn rank(&self) -> Result<usize> {
-        // SAFETY: MPI is initialized.
-        self.check(unsafe { (self.0.rank)() }, -1).map(|rank| rank as usize)
+    pub(super) fn rank(&self, of: Handle) -> Result<usize> {
+        // SAFETY: MPI is initialized, and communicators are not freed before MPI is left.
+        self.check(unsafe { (self.0.rank)(of.0) }, -1).map(|rank| rank as usize)
     }
 
-    pub(super) fn size(&self) -> Result<usize> {
+    pub(super) fn size(&self, of: Handle) -> Result<usize> {
         // SAFETY: as above.
-        self.check(unsafe { (self.0.size)() }, -1).map(|size| size as usize)
+        self.check(unsafe { (self.0.size)(of.0) }, -1).map(|size| size as usize)
     }
 
-    pub(super) fn max_tag(&self) -> Result<u32> {
+    pub(super) fn max_tag(&self, of: Handle) -> Result<u32> {
         // SAFETY: as above.
-        let tag = self.check(unsafe { (self.0.max_tag)() }, -1)?;
+        let tag = self.check(unsafe { (self.0.max_tag)(of.0) }, -1)?;
         Ok(u32::try_from(tag).unwrap_or(u32::MAX).min(i32::MAX as u32))
+    }
+
+    pub(super) fn can_recover(&self) -> bool {
+        // SAFETY: as above.
+        unsafe { (self.0.can_recover)() == 1 }
     }
 
     pub(super) fn library(&self) -> String {
@@ -127,19 +150,33 @@ impl Binding {
 
     /// # Safety
     /// As for [`Communicator::send`](divi_runtime::communicator::Communicator::send).
-    pub(super) unsafe fn send(&self, to: usize, tag: u32, data: *const u8, bytes: u64) -> Result<Operation> {
+    pub(super) unsafe fn send(
+        &self,
+        on: Handle,
+        to: usize,
+        tag: u32,
+        data: *const u8,
+        bytes: u64,
+    ) -> Result<Operation> {
         let mut operation = ptr::null_mut();
         // SAFETY: guaranteed by the caller.
-        let result = unsafe { (self.0.send)(to as i64, i64::from(tag), data.cast(), bytes, &mut operation) };
+        let result = unsafe { (self.0.send)(on.0, to as i64, i64::from(tag), data.cast(), bytes, &mut operation) };
         self.check(result, to as i64).map(|_| Operation(operation.expose_provenance() as u64))
     }
 
     /// # Safety
     /// As for [`Communicator::receive`](divi_runtime::communicator::Communicator::receive).
-    pub(super) unsafe fn receive(&self, from: usize, tag: u32, data: *mut u8, bytes: u64) -> Result<Operation> {
+    pub(super) unsafe fn receive(
+        &self,
+        on: Handle,
+        from: usize,
+        tag: u32,
+        data: *mut u8,
+        bytes: u64,
+    ) -> Result<Operation> {
         let mut operation = ptr::null_mut();
         // SAFETY: guaranteed by the caller.
-        let result = unsafe { (self.0.receive)(from as i64, i64::from(tag), data.cast(), bytes, &mut operation) };
+        let result = unsafe { (self.0.receive)(on.0, from as i64, i64::from(tag), data.cast(), bytes, &mut operation) };
         self.check(result, from as i64).map(|_| Operation(operation.expose_provenance() as u64))
     }
 
@@ -151,31 +188,59 @@ impl Binding {
         Ok((self.check(result, envelope.rank)? == 1).then(|| described(&envelope)))
     }
 
-    pub(super) fn probe(&self, tag: Option<u32>) -> Result<Option<Envelope>> {
+    pub(super) fn probe(&self, on: Handle, tag: Option<u32>) -> Result<Option<Envelope>> {
         let mut envelope = RawEnvelope { rank: -1, tag: 0, bytes: 0 };
         // SAFETY: the envelope outlives the call.
-        let result = unsafe { (self.0.probe)(tag.map_or(-1, i64::from), &mut envelope) };
+        let result = unsafe { (self.0.probe)(on.0, tag.map_or(-1, i64::from), &mut envelope) };
         Ok((self.check(result, envelope.rank)? == 1).then(|| described(&envelope)))
     }
 
-    /// Starts to gather the bytes of all ranks. `all` must neither move nor be freed until [`Binding::test_gather`] has
-    /// returned true.
-    pub(super) fn all_gather(&self, own: &[u8], all: &mut [u8]) -> Result<Gather> {
+    /// Starts to gather the bytes of all ranks. `all` must neither move nor be freed until [`Binding::test_collective`] has
+    /// returned an envelope.
+    pub(super) fn all_gather(&self, on: Handle, own: &[u8], all: &mut [u8]) -> Result<Collective> {
         let mut operation = ptr::null_mut();
         let (own, bytes) = (own.as_ptr().cast(), own.len() as u64);
         // SAFETY: the buffers have the sizes, and the callers of this crate keep both until the operation is complete.
-        let result = unsafe { (self.0.all_gather)(own, all.as_mut_ptr().cast(), bytes, &mut operation) };
-        self.check(result, -1).map(|_| Gather(Operation(operation.expose_provenance() as u64)))
+        let result = unsafe { (self.0.all_gather)(on.0, own, all.as_mut_ptr().cast(), bytes, &mut operation) };
+        self.check(result, -1).map(|_| Collective(Operation(operation.expose_provenance() as u64)))
     }
 
-    /// Returns true if the operation is complete.
-    pub(super) fn test_gather(&self, Gather(operation): &Gather) -> Result<bool> {
-        self.test(*operation).map(|envelope| envelope.is_some())
+    /// Starts an agreement. The bytes of its envelope are the flags.
+    pub(super) fn agree(&self, on: Handle, flags: u32) -> Result<Collective> {
+        let mut operation = ptr::null_mut();
+        // SAFETY: the binding keeps the flags.
+        let result = unsafe { (self.0.agree)(on.0, i64::from(flags), &mut operation) };
+        self.check(result, -1).map(|_| Collective(Operation(operation.expose_provenance() as u64)))
     }
 
-    pub(super) fn finalize(&self) -> Result<()> {
+    /// Returns the envelope of the operation if it is complete.
+    pub(super) fn test_collective(&self, Collective(operation): &Collective) -> Result<Option<Envelope>> {
+        self.test(*operation)
+    }
+
+    pub(super) fn revoke(&self, communicator: Handle) -> Result<()> {
+        // SAFETY: as for `rank`.
+        self.check(unsafe { (self.0.revoke)(communicator.0) }, -1).map(drop)
+    }
+
+    /// Returns the communicator of the ranks that have not failed.
+    pub(super) fn shrink(&self, communicator: Handle) -> Result<Handle> {
+        let mut survivors = ptr::null_mut();
+        // SAFETY: as for `rank`.
+        self.check(unsafe { (self.0.shrink)(communicator.0, &mut survivors) }, -1).map(|_| Handle(survivors))
+    }
+
+    /// Returns the numbers of the ranks of a communicator in the communicator of [`Binding::initialize`].
+    pub(super) fn original_ranks(&self, of: Handle, size: usize) -> Result<Vec<usize>> {
+        let mut ranks = vec![-1; size];
+        // SAFETY: the list has an element per rank.
+        self.check(unsafe { (self.0.original_ranks)(of.0, ranks.as_mut_ptr()) }, -1)?;
+        Ok(ranks.into_iter().map(|rank| usize::try_from(rank).unwrap_or(usize::MAX)).collect())
+    }
+
+    pub(super) fn finalize(&self, communicator: Handle) -> Result<()> {
         // SAFETY: no operation is in progress, and the functions are not called afterwards.
-        self.check(unsafe { (self.0.finalize)() }, -1).map(drop)
+        self.check(unsafe { (self.0.finalize)(communicator.0) }, -1).map(drop)
     }
 }
 

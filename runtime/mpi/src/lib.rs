@@ -13,7 +13,7 @@ use divi_runtime::{
     Error as RuntimeError, Result as RuntimeResult,
     communicator::{Communicator, Envelope, Operation},
 };
-use ffi::{Binding, Failure};
+use ffi::{Binding, Collective, Failure, Handle};
 pub use job::{Job, PrintError};
 pub use launch::{Implementation, Launch};
 use std::{
@@ -64,13 +64,16 @@ fn list(files: &[PathBuf]) -> String {
 /// Shortest and longest time between two tests of a collective operation: waiting ranks leave their cores to busy ones.
 const SLEEP: (Duration, Duration) = (Duration::from_micros(20), Duration::from_millis(1));
 
-/// All ranks of a job (`MPI_COMM_WORLD`).
+/// Ranks of a job: all of them (`MPI_COMM_WORLD`), or those that have survived the failure of others.
 pub struct World {
     /// Calls are serialized, as `MPI_THREAD_SERIALIZED` requires.
-    binding: Mutex<Binding>,
+    binding: Arc<Mutex<Binding>>,
+    communicator: Handle,
     rank: usize,
-    size: usize,
+    /// By rank: its number at the start of the job.
+    original_ranks: Vec<usize>,
     max_tag: u32,
+    can_recover: bool,
     library: String,
 }
 
@@ -79,21 +82,29 @@ impl World {
     pub fn join(launch: &Launch) -> Result<Option<Arc<Self>>, Error> {
         let path = launch.binding()?;
         let binding = Binding::load(&path).map_err(|problem| Error::Unloadable { path: path.clone(), problem })?;
-        let joined = binding.initialize().and_then(|()| {
-            let (rank, size, max_tag) = (binding.rank()?, binding.size()?, binding.max_tag()?);
-            let library = binding.library();
-            Ok(Self { binding: Mutex::new(binding), rank, size, max_tag, library })
-        });
+        let binding = Arc::new(Mutex::new(binding));
+        let joined = lock(&binding).initialize();
+        let joined = joined.and_then(|communicator| Self::of(binding.clone(), communicator));
         let initialization = |failure: Failure| {
             let launcher = launch.launcher();
             Error::Initialization { path: path.clone(), launcher, problem: failure.problem }
         };
         let world = joined.map_err(initialization)?;
-        if world.size > 1 {
+        if world.size() > 1 {
             return Ok(Some(Arc::new(world)));
         }
-        world.lock().finalize().map_err(initialization)?;
+        world.lock().finalize(world.communicator).map_err(initialization)?;
         Ok(None)
+    }
+
+    /// Returns the ranks of a communicator.
+    fn of(binding: Arc<Mutex<Binding>>, communicator: Handle) -> Result<Self, Failure> {
+        let locked = lock(&binding);
+        let (rank, size) = (locked.rank(communicator)?, locked.size(communicator)?);
+        let (max_tag, original_ranks) = (locked.max_tag(communicator)?, locked.original_ranks(communicator, size)?);
+        let (can_recover, library) = (locked.can_recover(), locked.library());
+        drop(locked);
+        Ok(Self { binding, communicator, rank, original_ranks, max_tag, can_recover, library })
     }
 
     /// Returns the name and version of the implementation.
@@ -102,8 +113,24 @@ impl World {
     }
 
     fn lock(&self) -> MutexGuard<'_, Binding> {
-        self.binding.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.binding)
     }
+
+    /// Waits for an operation of all ranks, and returns its envelope.
+    fn wait(&self, operation: &Collective) -> Result<Envelope, Failure> {
+        let mut sleep = SLEEP.0;
+        loop {
+            if let Some(envelope) = self.lock().test_collective(operation)? {
+                return Ok(envelope);
+            }
+            thread::sleep(sleep);
+            sleep = (sleep * 2).min(SLEEP.1);
+        }
+    }
+}
+
+fn lock(binding: &Mutex<Binding>) -> MutexGuard<'_, Binding> {
+    binding.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns the error of a failed operation. `peer` is the other rank of the operation, if there is one.
@@ -111,7 +138,9 @@ fn error(failure: Failure, peer: Option<usize>) -> RuntimeError {
     let Failure { status, rank, problem } = failure;
     match (status, rank.or(peer)) {
         (ffi::PEER_FAILED, Some(rank)) => RuntimeError::PeerFailed { rank, problem },
+        (ffi::REVOKED, _) => RuntimeError::Revoked,
         (ffi::TOO_LONG, Some(rank)) => RuntimeError::InvalidMessage { rank, reason: problem },
+        (ffi::PEER_FAILED, None) => RuntimeError::Revoked,
         _ => RuntimeError::Communication { problem },
     }
 }
@@ -122,7 +151,7 @@ impl Communicator for World {
     }
 
     fn size(&self) -> usize {
-        self.size
+        self.original_ranks.len()
     }
 
     fn max_tag(&self) -> u32 {
@@ -131,12 +160,13 @@ impl Communicator for World {
 
     unsafe fn send(&self, to: usize, tag: u32, data: *const u8, bytes: u64) -> RuntimeResult<Operation> {
         // SAFETY: guaranteed by the caller.
-        unsafe { self.lock().send(to, tag, data, bytes) }.map_err(|failure| error(failure, Some(to)))
+        unsafe { self.lock().send(self.communicator, to, tag, data, bytes) }.map_err(|failure| error(failure, Some(to)))
     }
 
     unsafe fn receive(&self, from: usize, tag: u32, data: *mut u8, bytes: u64) -> RuntimeResult<Operation> {
         // SAFETY: guaranteed by the caller.
-        unsafe { self.lock().receive(from, tag, data, bytes) }.map_err(|failure| error(failure, Some(from)))
+        unsafe { self.lock().receive(self.communicator, from, tag, data, bytes) }
+            .map_err(|failure| error(failure, Some(from)))
     }
 
     fn test(&self, operation: Operation) -> RuntimeResult<Option<Envelope>> {
@@ -144,31 +174,47 @@ impl Communicator for World {
     }
 
     fn probe(&self, tag: Option<u32>) -> RuntimeResult<Option<Envelope>> {
-        self.lock().probe(tag).map_err(|failure| error(failure, None))
+        self.lock().probe(self.communicator, tag).map_err(|failure| error(failure, None))
     }
 
     fn all_gather(&self, own: &[u8]) -> RuntimeResult<Vec<Vec<u8>>> {
-        let failed = |failure| error(failure, None);
-        let mut all = vec![0; own.len() * self.size];
-        let started = self.lock().all_gather(own, &mut all).map_err(failed)?;
-        let mut sleep = SLEEP.0;
-        loop {
-            let tested = self.lock().test_gather(&started);
-            match tested {
-                Ok(true) => break,
-                Ok(false) => thread::sleep(sleep),
-                Err(failure) => {
-                    // MPI may still access the bytes.
-                    std::mem::forget(all);
-                    return Err(error(failure, None));
-                }
+        let mut all = vec![0; own.len() * self.size()];
+        let started = self.lock().all_gather(self.communicator, own, &mut all);
+        match started.and_then(|started| self.wait(&started)) {
+            Ok(_) => Ok(all.chunks(own.len().max(1)).map(<[u8]>::to_vec).collect()),
+            Err(failure) => {
+                // MPI may still access the bytes.
+                std::mem::forget(all);
+                Err(error(failure, None))
             }
-            sleep = (sleep * 2).min(SLEEP.1);
         }
-        Ok(all.chunks(own.len().max(1)).map(<[u8]>::to_vec).collect())
+    }
+
+    fn can_recover(&self) -> bool {
+        self.can_recover
+    }
+
+    fn revoke(&self) -> RuntimeResult<()> {
+        self.lock().revoke(self.communicator).map_err(|failure| error(failure, None))
+    }
+
+    fn agree(&self, flags: u32) -> RuntimeResult<u32> {
+        let started = self.lock().agree(self.communicator, flags);
+        let agreed = started.and_then(|started| self.wait(&started)).map_err(|failure| error(failure, None))?;
+        Ok(agreed.bytes as u32)
+    }
+
+    fn survivors(&self) -> RuntimeResult<Arc<dyn Communicator>> {
+        let shrunk = self.lock().shrink(self.communicator);
+        let survivors = shrunk.and_then(|communicator| Self::of(self.binding.clone(), communicator));
+        Ok(Arc::new(survivors.map_err(|failure| error(failure, None))?))
+    }
+
+    fn original_rank(&self, rank: usize) -> usize {
+        self.original_ranks[rank]
     }
 
     fn finalize(&self) -> RuntimeResult<()> {
-        self.lock().finalize().map_err(|failure| error(failure, None))
+        self.lock().finalize(self.communicator).map_err(|failure| error(failure, None))
     }
 }

@@ -30,8 +30,13 @@ use std::{
         Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
-    time::Duration,
+    thread,
+    time::{Duration, Instant},
 };
+
+/// Time limit of the end of all operations on a revoked communicator, and the time between two tests.
+const REVOCATION: Duration = Duration::from_secs(1);
+const POLL: Duration = Duration::from_micros(200);
 
 /// Messages of this rank.
 pub(crate) struct Messages {
@@ -58,7 +63,7 @@ enum Outcome {
     /// Rank 0 has closed its runtime.
     Closed,
     /// A rank has failed, and requests are lost.
-    Lost { problem: String, requests: Vec<u64> },
+    Lost { problem: String, requests: Vec<u64>, is_death: bool },
 }
 
 /// Messages that have not been started.
@@ -78,8 +83,8 @@ struct State {
     steps: Vec<PendingStep>,
     controls: Vec<PendingControl>,
     spans: Spans,
-    /// True if operations were given up; their memory must not be freed.
-    has_abandoned: bool,
+    /// Operations that were given up; their memory must not be freed before they have ended.
+    abandoned: Vec<Operation>,
 }
 
 struct PendingStep {
@@ -191,9 +196,25 @@ impl Messages {
         self.wake();
     }
 
-    /// Returns true if the library may still access the memory of values.
+    /// Returns true if the library may still access the memory of values or of control messages. After the death of a rank,
+    /// the operations that were given up end when the ranks revoke the communicator, which this function waits for.
     pub(crate) fn has_abandoned(&self) -> bool {
-        self.state.lock().has_abandoned
+        let mut state = self.state.lock();
+        let is_revoked = self.communicator.can_recover() && self.lost().is_death();
+        let deadline = Instant::now() + if is_revoked { REVOCATION } else { Duration::ZERO };
+        let State { controls, abandoned, .. } = &mut *state;
+        let is_in_progress = |operation: Operation| matches!(self.communicator.test(operation), Ok(None));
+        loop {
+            abandoned.retain(|operation| is_in_progress(*operation));
+            controls.retain(|control| is_in_progress(control.operation));
+            if abandoned.is_empty() && controls.is_empty() {
+                return false;
+            }
+            if Instant::now() >= deadline {
+                return true;
+            }
+            thread::sleep(POLL);
+        }
     }
 
     /// Waits for the end of the job.
@@ -203,8 +224,9 @@ impl Messages {
             match &*outcome {
                 None => outcome = self.ended.wait(outcome),
                 Some(Outcome::Closed) => return Ok(()),
-                Some(Outcome::Lost { problem, requests }) => {
-                    return Err(Error::Lost { problem: problem.clone(), requests: requests.clone() });
+                Some(Outcome::Lost { problem, requests, is_death }) => {
+                    let (problem, requests, is_death) = (problem.clone(), requests.clone(), *is_death);
+                    return Err(Error::Lost { problem, requests, is_death });
                 }
             }
         }
@@ -217,11 +239,11 @@ impl Messages {
 
     /// Returns the error that broke the job.
     fn lost(&self) -> Error {
-        let problem = match &*self.outcome.lock() {
-            Some(Outcome::Lost { problem, .. }) => problem.clone(),
-            _ => "the job has ended".to_owned(),
+        let (problem, is_death) = match &*self.outcome.lock() {
+            Some(Outcome::Lost { problem, is_death, .. }) => (problem.clone(), *is_death),
+            _ => ("the job has ended".to_owned(), false),
         };
-        Error::Lost { problem, requests: vec![] }
+        Error::Lost { problem, requests: vec![], is_death }
     }
 
     /// Describes an error for all ranks. Names the rank that caused it, with its host and stages.

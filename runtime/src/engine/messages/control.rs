@@ -23,7 +23,7 @@ pub(super) enum Control {
     /// The sender has completed its part of a request.
     Complete { request: u64, slot: usize, failure: Option<PartFailure> },
     /// The sender ends with an error that concerns all requests.
-    Fail { message: String },
+    Fail { message: String, is_death: bool },
     /// All requests are complete, and there will be no others.
     End,
 }
@@ -49,6 +49,7 @@ const COMPLETE: u64 = 2;
 const COMPLETE_WITH_FAILURE: u64 = 3;
 const FAIL: u64 = 4;
 const END: u64 = 5;
+const FAIL_OF_DEATH: u64 = 6;
 
 impl Control {
     pub(super) fn encode(&self) -> Box<[u8; BYTES]> {
@@ -58,7 +59,8 @@ impl Control {
             Self::Complete { request, slot, failure: Some(PartFailure { step, message }) } => {
                 (COMPLETE_WITH_FAILURE, *request, *slot, *step, &message[..])
             }
-            Self::Fail { message } => (FAIL, 0, 0, 0, &message[..]),
+            Self::Fail { message, is_death: false } => (FAIL, 0, 0, 0, &message[..]),
+            Self::Fail { message, is_death: true } => (FAIL_OF_DEATH, 0, 0, 0, &message[..]),
             Self::End => (END, 0, 0, 0, ""),
         };
         let text = cut(text, MOST_TEXT);
@@ -85,7 +87,7 @@ impl Control {
             BEGIN => Ok(Self::Begin { request, slot }),
             COMPLETE => Ok(Self::Complete { request, slot, failure: None }),
             COMPLETE_WITH_FAILURE => Ok(Self::Complete { request, slot, failure: Some(PartFailure { step, message }) }),
-            FAIL => Ok(Self::Fail { message }),
+            FAIL | FAIL_OF_DEATH => Ok(Self::Fail { message, is_death: kind == FAIL_OF_DEATH }),
             END => Ok(Self::End),
             _ => Err(invalid(&format!("its kind is {kind}"))),
         }
@@ -103,7 +105,8 @@ mod tests {
             Control::Begin { request: u64::MAX, slot: 3 },
             Control::Complete { request: 2, slot: 1, failure: None },
             Control::Complete { request: 2, slot: 1, failure },
-            Control::Fail { message: "no memory".into() },
+            Control::Fail { message: "no memory".into(), is_death: false },
+            Control::Fail { message: "rank 1 has failed".into(), is_death: true },
             Control::End,
         ] {
             assert_eq!(Control::decode(1, &control.encode()).unwrap(), control);
@@ -112,15 +115,15 @@ mod tests {
 
     #[test]
     fn long_texts_are_cut_between_characters() {
-        let control = Control::Fail { message: "ä".repeat(BYTES) };
-        let Control::Fail { message } = Control::decode(1, &control.encode()).unwrap() else { panic!() };
+        let control = Control::Fail { message: "ä".repeat(BYTES), is_death: false };
+        let Control::Fail { message, .. } = Control::decode(1, &control.encode()).unwrap() else { panic!() };
         assert_eq!(message, "ä".repeat(MOST_TEXT / 2));
     }
 
     #[test]
     fn invalid_messages_are_errors() {
         let message = |change: &dyn Fn(&mut [u8; BYTES])| {
-            let mut bytes = Control::Fail { message: "ab".into() }.encode();
+            let mut bytes = Control::Fail { message: "ab".into(), is_death: false }.encode();
             change(&mut bytes);
             Control::decode(2, &bytes).unwrap_err().to_string()
         };

@@ -133,7 +133,7 @@ impl Engine {
                     state.steps.push(step);
                 }
                 Err(error) => {
-                    let failure = Error::Lost { problem: error.to_string(), requests: vec![] };
+                    let failure = lost_by(&error);
                     events.extend([Event::Broken(error), Event::Step(ready, Some(failure))]);
                 }
             }
@@ -161,7 +161,7 @@ impl Engine {
                 let bytes = if is_failed { 0 } else { bytes(input) };
                 let (tag, data) = (messages.tag(slot.index, message), slot.value(input));
                 // SAFETY: the step that writes the value is complete, steps that overwrite it wait for this one, and the memory
-                // is not freed while the operation is in progress (`State::has_abandoned`).
+                // is not freed while the operation is in progress (`State::abandoned`).
                 (unsafe { messages.communicator.send(to, tag, data, bytes) }?, None)
             }
             Action::Receive { output, from, message } => {
@@ -219,7 +219,7 @@ impl Engine {
                 false
             }
             Err(error) => {
-                let failure = Error::Lost { problem: error.to_string(), requests: vec![] };
+                let failure = lost_by(&error);
                 events.push(Event::Step(step.ready, Some(failure)));
                 note(error);
                 false
@@ -249,6 +249,11 @@ impl Engine {
         });
         events.extend(checked.err().map(Event::Broken));
     }
+}
+
+/// Returns the error of a step whose message has failed.
+fn lost_by(error: &Error) -> Error {
+    Error::Lost { problem: error.to_string(), requests: vec![], is_death: error.is_death() }
 }
 
 /// Receives a control message if one has arrived.

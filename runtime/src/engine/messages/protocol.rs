@@ -12,6 +12,21 @@ use crate::{
 };
 use std::{mem, sync::atomic::Ordering};
 
+/// Problem that ends the job.
+struct Problem {
+    message: String,
+    /// True if the cause is the death of a rank.
+    is_death: bool,
+    /// True if no other rank has reported it.
+    is_own: bool,
+}
+
+impl Problem {
+    fn of(messages: &Messages, error: &Error) -> Self {
+        Self { message: messages.describe(error), is_death: error.is_death(), is_own: true }
+    }
+}
+
 impl Engine {
     pub(super) fn handle(&self, messages: &Messages, events: &mut Vec<Event>, worker: &Worker) {
         for event in events.drain(..) {
@@ -21,10 +36,10 @@ impl Engine {
                 Event::Step(ready, failure) => self.finish(ready, failure, worker),
                 Event::Control(rank, control) => {
                     if let Err(error) = self.control(messages, rank, control, worker) {
-                        self.break_down(messages, &messages.describe(&error), true, worker);
+                        self.break_down(messages, &Problem::of(messages, &error), worker);
                     }
                 }
-                Event::Broken(error) => self.break_down(messages, &messages.describe(&error), true, worker),
+                Event::Broken(error) => self.break_down(messages, &Problem::of(messages, &error), worker),
             }
         }
         if !worker.is_passing.get() {
@@ -63,8 +78,8 @@ impl Engine {
                 }
                 Ok(())
             }
-            Control::Fail { message } => {
-                self.break_down(messages, &message, false, worker);
+            Control::Fail { message, is_death } => {
+                self.break_down(messages, &Problem { message, is_death, is_own: false }, worker);
                 Ok(())
             }
             Control::End if rank == 0 && messages.rank() != 0 => {
@@ -97,36 +112,39 @@ impl Engine {
             worker.has_messages.set(true);
         }
         if messages.is_broken.load(Ordering::SeqCst) {
-            self.give_up(slot, (&messages.lost().to_string(), &[]), worker);
+            self.give_up(slot, messages.lost(), worker);
         }
     }
 
     /// Ends the job with a problem: fails all requests, and notifies the other ranks unless one of them has reported it.
-    fn break_down(&self, messages: &Messages, problem: &str, is_own: bool, worker: &Worker) {
+    fn break_down(&self, messages: &Messages, problem: &Problem, worker: &Worker) {
+        let Problem { message, is_death, is_own } = problem;
+        let is_death = *is_death;
         let requests = self.slots.iter().filter_map(|slot| {
             let progress = slot.progress.lock();
             progress.current.is_some().then_some(progress.id)
         });
         let mut requests: Vec<u64> = requests.collect();
         requests.sort_unstable();
-        messages.set_outcome(Outcome::Lost { problem: problem.to_owned(), requests: requests.clone() });
+        messages.set_outcome(Outcome::Lost { problem: message.clone(), requests: requests.clone(), is_death });
         if messages.is_broken.swap(true, Ordering::SeqCst) {
             return;
         }
-        if is_own {
-            let fail = || Control::Fail { message: problem.to_owned() };
+        if *is_own {
+            let fail = || Control::Fail { message: message.clone(), is_death };
             messages.others().for_each(|rank| messages.push_control(rank, fail()));
             worker.has_messages.set(true);
         }
         for slot in 0..self.slots.len() {
-            self.give_up(slot, (problem, &requests), worker);
+            let error = Error::Lost { problem: message.clone(), requests: requests.clone(), is_death };
+            self.give_up(slot, error, worker);
             self.end(worker);
         }
         let steps = {
             let mut state = messages.state.lock();
-            // Also parts of messages that could not be started, and errors that are not delivered.
-            state.has_abandoned = true;
-            mem::take(&mut state.steps)
+            let steps = mem::take(&mut state.steps);
+            state.abandoned.extend(steps.iter().map(|step| step.operation));
+            steps
         };
         for step in steps {
             self.finish(step.ready, Some(messages.lost()), worker);
@@ -136,12 +154,11 @@ impl Engine {
     }
 
     /// Fails the request in a slot, which no longer waits for other ranks.
-    fn give_up(&self, slot: usize, (problem, requests): (&str, &[u64]), worker: &Worker) {
+    fn give_up(&self, slot: usize, error: Error, worker: &Worker) {
         let mut progress = self.slots[slot].progress.lock();
         progress.waiting_for.clear();
         if let Some(current) = &mut progress.current {
             // Precedes all other failures.
-            let error = Error::Lost { problem: problem.to_owned(), requests: requests.to_vec() };
             current.failure = Some(Failure { step: 0, error, is_consequence: false });
         }
         if progress.ends() {
@@ -153,7 +170,8 @@ impl Engine {
     pub(crate) fn fail_job(&self, message: &str) -> Result<()> {
         let Some(messages) = &self.messages else { return Ok(()) };
         let worker = Worker::default();
-        self.break_down(messages, &format!("rank {}: {message}", messages.rank()), true, &worker);
+        let message = format!("rank {}: {message}", messages.rank());
+        self.break_down(messages, &Problem { message, is_death: false, is_own: true }, &worker);
         self.start_messages(&worker);
         self.end(&worker);
         messages.wait_for_end()
