@@ -6,6 +6,7 @@
 mod contents;
 mod file;
 mod hosts;
+mod losses;
 mod signature;
 mod steps;
 mod tensor;
@@ -15,6 +16,7 @@ pub(crate) use contents::FileRanges;
 pub use file::check_replaceable;
 pub(crate) use file::{hash, named_format, write_atomically};
 pub(crate) use hosts::{HostPart, Message};
+pub use losses::Loss;
 pub use steps::Lanes;
 pub(crate) use steps::unit;
 pub use tensor::{Fill, Halo, Layout, Nchwc, Tensor};
@@ -72,6 +74,9 @@ pub struct Bundle {
     pub stages: Vec<Stage>,
     /// Launches and copies, in a topological order.
     pub steps: Vec<Step>,
+    /// Nodes whose loss was planned for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub losses: Vec<Loss>,
     /// SHA-256 of this description with this field empty.
     pub sha256: String,
     /// True for version 1, which lacks the extents of calls' buffers and the folder of the model.

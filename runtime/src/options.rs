@@ -37,6 +37,8 @@ pub struct Options {
     pub transport: Arc<dyn Transport>,
     /// Ranks of a job, each of which runs the part of one host. Default: this process runs all parts.
     pub communicator: Option<Arc<dyn Communicator>>,
+    /// Node of the plan that is lost: the program of the bundle for the other nodes runs. Default: the one for all nodes.
+    pub lost_node: Option<usize>,
     /// Drivers of all device kinds.
     pub drivers: Drivers,
     /// Called before each launch. A panic in it is handled like one in the stage.
@@ -56,6 +58,7 @@ impl Default for Options {
             map_weights: false,
             transport: Arc::new(MemoryCopy),
             communicator: None,
+            lost_node: None,
             drivers: Drivers::default(),
             before_launch: None,
         }

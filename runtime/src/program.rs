@@ -72,9 +72,14 @@ pub(crate) struct PlannedStep {
 impl Program {
     pub(crate) fn load(folder: &Path, options: &Options) -> Result<Self> {
         let communicator = options.communicator.as_deref();
-        let read = Bundle::read_for(folder, &options.drivers);
+        let read = match options.lost_node {
+            Some(node) => Bundle::read_without(folder, node, &options.drivers),
+            None => Bundle::read_for(folder, &options.drivers),
+        };
         let Agreement { bundle: whole, share, hosts } = agreement::compare(options, read)?;
-        let peers = hosts.iter().enumerate().map(|(rank, host)| describe_peer(&whole, rank, host)).collect();
+        let original = |rank| communicator.map_or(rank, |communicator| communicator.original_rank(rank));
+        let peer = |(rank, host): (usize, &String)| describe_peer(&whole, (rank, original(rank)), host);
+        let peers = hosts.iter().enumerate().map(peer).collect();
         let usual = footprint::default_in_flight(&whole);
         let in_flight = options.in_flight.unwrap_or(usual).max(1);
         let opened = open(folder, whole, options, (in_flight, usual));
@@ -214,8 +219,9 @@ impl Program {
 /// Maximum number of stages that the description of a rank names.
 const NAMED_STAGES: usize = 3;
 
-/// Describes a rank in error messages: its host and the stages that it runs.
-fn describe_peer(whole: &Bundle, rank: usize, host: &str) -> String {
+/// Describes a rank in error messages: its host, the stages that it runs, and its number at the start of the job if it was
+/// another one.
+fn describe_peer(whole: &Bundle, (rank, original): (usize, usize), host: &str) -> String {
     let is_there = |stage: &&Stage| whole.devices[stage.device].node.unwrap_or(0) == rank;
     let names: Vec<String> = whole.stages.iter().filter(is_there).map(|stage| format!("'{}'", stage.name)).collect();
     let more = match names.len().saturating_sub(NAMED_STAGES) {
@@ -227,7 +233,8 @@ fn describe_peer(whole: &Bundle, rank: usize, host: &str) -> String {
         [one] => format!("stage {one}"),
         names => format!("stages {}{more}", names[..names.len().min(NAMED_STAGES)].join(", ")),
     };
-    format!(" (host '{host}', {stages})")
+    let number = if original == rank { String::new() } else { format!(", rank {original} at first") };
+    format!(" (host '{host}', {stages}{number})")
 }
 
 /// Open devices for the part of a bundle that this host runs.

@@ -58,6 +58,7 @@ pub(crate) fn compile(mut program: Program, folder: &Path, options: &Options<'_>
         prepare,
         stages,
         steps: program.steps,
+        losses: vec![],
         sha256: String::new(),
         lacks_extents: false,
     };

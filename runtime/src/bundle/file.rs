@@ -23,7 +23,11 @@ impl Bundle {
 
     /// As [`Bundle::write`], without validation; for tests of readers.
     pub fn write_unvalidated(&mut self, folder: &Path) -> Result<()> {
-        let path = &folder.join(DESCRIPTION);
+        self.write_file(&folder.join(DESCRIPTION))
+    }
+
+    /// Writes the description, with its hash.
+    pub(crate) fn write_file(&mut self, path: &Path) -> Result<()> {
         self.sha256.clear();
         self.sha256 = hash(self).map_err(|error| Error::malformed(path, error.to_string()))?;
         let text = self.text().map_err(|error| Error::malformed(path, error.to_string()))?;

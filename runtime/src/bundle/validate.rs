@@ -22,6 +22,7 @@ impl Bundle {
             return Err(format!("{} queued inputs exceed the limit of {MOST_INPUTS}", self.objective.inputs));
         }
         self.validate_hosts()?;
+        self.validate_losses()?;
         for (index, constant) in self.constants.iter().enumerate() {
             self.validate_constant(constant).map_err(|reason| format!("constant {index}: {reason}"))?;
         }

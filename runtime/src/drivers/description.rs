@@ -23,11 +23,24 @@ impl Bundle {
 
     /// As [`Bundle::read`], with the given drivers.
     pub fn read_for(folder: &Path, drivers: &Drivers) -> Result<Self> {
-        let path = &folder.join(DESCRIPTION);
+        Self::read_file(&folder.join(DESCRIPTION), drivers)
+    }
+
+    /// Reads and validates the program of the bundle in a folder that runs without a node.
+    pub fn read_without(folder: &Path, node: usize, drivers: &Drivers) -> Result<Self> {
+        let whole = Self::read_for(folder, drivers)?;
+        let file = whole.file_without(node).map_err(|problem| Error::NoReplacement { problem })?;
+        let path = &folder.join(file);
+        let other = Self::read_file(path, drivers)?;
+        whole.check_replacement(&other).map_err(|reason| Error::malformed(path, reason))?;
+        Ok(other)
+    }
+
+    fn read_file(path: &Path, drivers: &Drivers) -> Result<Self> {
         let text = files::read(path, MOST_BYTES)?;
         let malformed = |reason| Error::malformed(path, reason);
         let (bundle, is_intact) = parse(&text).map_err(|reason| match named_format(&text) {
-            Ok(format) if is_newer(&format) => Error::Newer { path: path.clone(), format, newest: FORMAT },
+            Ok(format) if is_newer(&format) => Error::Newer { path: path.to_owned(), format, newest: FORMAT },
             _ => malformed(reason),
         })?;
         if !is_intact {
@@ -51,6 +64,16 @@ impl Bundle {
         }
         self.validate().map_err(malformed)?;
         self.write_unvalidated(folder)
+    }
+
+    /// As [`Bundle::write`], for the program of a bundle that runs without a node. Returns the name of its file, which the
+    /// description of the bundle lists ([`Bundle::losses`]).
+    pub fn write_without(&mut self, folder: &Path, node: usize) -> Result<String> {
+        let file = format!("without-{node}.json");
+        let path = &folder.join(&file);
+        self.validate().map_err(|reason| Error::malformed(path, reason))?;
+        self.write_file(path)?;
+        Ok(file)
     }
 
     /// Validates the description with this crate's drivers.

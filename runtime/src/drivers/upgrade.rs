@@ -159,6 +159,7 @@ impl OldBundle {
             prepare: self.prepare.into_iter().map(OldCall::upgrade).collect::<Result<_, _>>()?,
             stages,
             steps: self.steps,
+            losses: vec![],
             sha256: String::new(),
             lacks_extents,
         })

@@ -3,8 +3,8 @@
 use divi_runtime::{
     DType, Options, TensorData,
     bundle::{
-        Action, Buffer, Bundle, Call, Constant, Device, FORMAT, File, Layout, Mode, Objective, Port, Source, Stage,
-        Step, Task, Tensor, Value,
+        Action, Buffer, Bundle, Call, Constant, Device, FORMAT, File, Layout, Loss, Mode, Objective, Port, Source,
+        Stage, Step, Task, Tensor, Value,
     },
     drivers::cpu::{self, SIGNATURES, Target},
 };
@@ -135,6 +135,8 @@ fn signatures() -> String {
 pub(crate) struct BundleBuilder {
     pub(crate) bundle: Bundle,
     pub(crate) weights: Vec<u8>,
+    /// Programs without a node, with the same weights.
+    pub(crate) without: Vec<(usize, Self)>,
 }
 
 impl BundleBuilder {
@@ -165,10 +167,11 @@ impl BundleBuilder {
             prepare_executable: None,
             stages: vec![],
             steps: vec![],
+            losses: vec![],
             sha256: String::new(),
             lacks_extents: false,
         };
-        Self { bundle, weights: vec![] }
+        Self { bundle, weights: vec![], without: vec![] }
     }
 
     pub(crate) fn value_of(&mut self, name: &str, device: usize, tensor: Tensor) -> usize {
@@ -244,8 +247,16 @@ impl BundleBuilder {
     pub(crate) fn write_into(mut self, folder: Folder) -> Folder {
         fs::write(folder.join(CODE), code()).unwrap();
         fs::write(folder.join("weights.bin"), &self.weights).unwrap();
-        let described = |name| File::of(folder.path(), name).unwrap();
+        let described = |name: &str| File::of(folder.path(), name).unwrap();
         self.bundle.files.extend([described(CODE), described("weights.bin")]);
+        for (node, Self { mut bundle, weights, .. }) in self.without {
+            assert_eq!(weights, self.weights);
+            bundle.files.extend([described(CODE), described("weights.bin")]);
+            bundle.describe_contents(folder.path()).unwrap();
+            let file = bundle.write_without(folder.path(), node).unwrap();
+            self.bundle.files.push(described(&file));
+            self.bundle.losses.push(Loss { node, file: Some(file), reason: None });
+        }
         self.bundle.describe_contents(folder.path()).unwrap();
         self.bundle.write(folder.path()).unwrap();
         folder

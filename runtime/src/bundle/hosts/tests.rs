@@ -63,6 +63,7 @@ fn bundle() -> Bundle {
         ]
         .map(Step::from)
         .into(),
+        losses: vec![],
         sha256: String::new(),
         lacks_extents: false,
     }

@@ -92,6 +92,7 @@ impl BundleBuilder {
             prepare_executable: None,
             stages: vec![],
             steps: vec![],
+            losses: vec![],
             sha256: String::new(),
             lacks_extents: false,
         };
