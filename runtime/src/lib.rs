@@ -11,9 +11,11 @@
 //!
 //! Several processes run a plan for several hosts: each of them runs the part of one host (`bundle/hosts.rs`), after all have
 //! agreed on what they run (`agreement`). Values pass between them as messages ([`communicator`], `engine/messages.rs`).
+//! [`ResilientRuntime`] continues after the death of one of them (`recovery`).
 //!
 //! Layers of modules: files and memory < [`bundle`] < `constants`, `layout` and `footprint` < [`hal`] < [`drivers`] <
-//! `transport`, [`communicator`] and `options` < `agreement` < `workers` < `program` < `slot` < `engine` < [`Runtime`] < profiles and traces.
+//! `transport`, [`communicator`] and `options` < `agreement` < `workers` < `program` < `slot` < `engine` < [`Runtime`] < `recovery` < profiles
+//! and traces.
 
 mod admission;
 mod agreement;
@@ -39,6 +41,7 @@ pub mod prepare;
 mod profile;
 mod program;
 mod random_input;
+mod recovery;
 mod request;
 mod runtime;
 mod slot;
@@ -61,6 +64,7 @@ pub use memory::AlignedBuffer;
 pub use options::{LaunchHook, Options};
 pub use profile::{median, profiles};
 pub use random_input::random_input;
+pub use recovery::{Recovery, RecoveryObserver, ResilientRuntime, ResilientTicket};
 pub use request::{Canceller, Ticket};
 pub use runtime::Runtime;
 pub use span::{Recording, Span};

@@ -114,6 +114,16 @@ impl Runtime {
         }
     }
 
+    /// Returns the error that has ended the job, or will end it. Only after a request has failed with such an error.
+    pub(crate) fn wait_for_end(&self) -> Result<()> {
+        self.engine.messages.as_ref().map_or(Ok(()), Messages::wait_for_end)
+    }
+
+    /// Returns the host and the stages of a rank, as a clause of error messages.
+    pub(crate) fn describe_rank(&self, rank: usize) -> &str {
+        self.engine.program.peers.get(rank).map_or("", |peer| &peer[..])
+    }
+
     /// Ends the runtimes of all ranks with an error. Returns the error, which has the requests that are lost, or an earlier one
     /// that has ended them. Does nothing if this process runs all parts of the plan.
     pub fn fail(&self, message: &str) -> Result<()> {

@@ -46,11 +46,11 @@ impl Job {
         if error.starts_with(&rank) { error } else { rank + &error }
     }
 
-    /// Leaves MPI together with all ranks. Ends the process if they do not.
-    pub fn finalize(&self) {
+    /// Leaves MPI together with all ranks, or with the `survivors` that are left. Ends the process if they do not.
+    pub fn finalize(&self, survivors: Option<&dyn Communicator>) {
         let rank = self.world.rank();
         let has_left = watch(&format!("rank {rank}: other ranks have not left the job"), LEAVE, self.print_error);
-        if let Err(error) = self.world.finalize() {
+        if let Err(error) = survivors.unwrap_or(&*self.world).finalize() {
             (self.print_error)(&format!("rank {rank}: {error}"));
             std::process::exit(1)
         }

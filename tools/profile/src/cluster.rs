@@ -56,14 +56,14 @@ impl Cluster {
     /// Measures, and ends the process with an error if a rank has failed.
     pub(crate) fn run(&self, arguments: &Measure) {
         let (error, is_agreed) = match self.measure(arguments) {
-            Ok(()) => return self.job.finalize(),
+            Ok(()) => return self.job.finalize(None),
             Err(Failure::Agreed(error)) => (error, true),
             Err(Failure::Communication(error)) => (error.to_string(), false),
         };
         print_error(&self.job.named(&error));
         // The launcher ends the other ranks when one has ended.
         if is_agreed {
-            self.job.finalize();
+            self.job.finalize(None);
         } else {
             thread::sleep(FAREWELL);
         }

@@ -1,7 +1,8 @@
 //! Ranks of a job: rank 0 reads inputs, runs requests and writes outputs; the other ranks run their parts of the requests.
 //!
-//! A rank that fails ends all ranks, each with one error. It leaves without finalizing MPI, which could block if a rank does not
-//! exist any more; its launcher then ends what is left of the job.
+//! After the death of a rank, the others continue if the bundle has a plan for them. A rank that fails otherwise ends all ranks, each
+//! with one error. It leaves without finalizing MPI, which could block if a rank does not exist any more; its launcher then ends
+//! what is left of the job.
 
 use crate::{
     arguments::Arguments,
@@ -55,16 +56,19 @@ impl Job {
                 eprintln!("divi-run: {} ranks, {}", world.size(), world.library());
             }
             let result = serve_user(arguments, signals, &runtime, load_time);
-            result.inspect_err(|message| _ = runtime.fail(message))
+            result.inspect_err(|message| _ = runtime.current().and_then(|runtime| runtime.fail(message)))
         } else {
             runtime.serve().map(|()| ExitCode::SUCCESS).map_err(|error| error.to_string())
+        };
+        let result = match result {
+            // Ends the other ranks.
+            Ok(status) if rank == 0 => runtime.close().map(|()| status).map_err(|error| error.to_string()),
+            result => result,
         };
         match result {
             Ok(status) => {
                 signals.ignore();
-                // Rank 0 ends the others.
-                drop(runtime);
-                self.0.finalize();
+                self.0.finalize(runtime.communicator().as_deref());
                 Ok(status)
             }
             Err(message) => self.end(signals, &message),
@@ -75,7 +79,7 @@ impl Job {
     /// ended.
     fn leave(&self, signals: &Signals, error: &dyn Display) -> Result<ExitCode, String> {
         signals.report(&self.0.named(error));
-        self.0.finalize();
+        self.0.finalize(None);
         Ok(ExitCode::FAILURE)
     }
 
@@ -88,7 +92,7 @@ impl Job {
 
 /// Returns true if all ranks end with the error, so that they can leave MPI together.
 fn is_agreed(error: &Error) -> bool {
-    !matches!(error, Error::PeerFailed { .. } | Error::InvalidMessage { .. } | Error::Communication { .. })
+    !error.is_death() && !matches!(error, Error::InvalidMessage { .. } | Error::Communication { .. })
 }
 
 /// Checks arguments before anything is loaded.

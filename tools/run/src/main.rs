@@ -9,12 +9,13 @@ mod inputs;
 mod job;
 mod measure;
 mod numbers;
+mod recovery;
 mod report;
 mod signals;
 
 use arguments::Arguments;
 use clap::CommandFactory;
-use divi_runtime::{Error, Options, Runtime, bundle::Bundle};
+use divi_runtime::{Error, Options, RecoveryObserver, ResilientRuntime, bundle::Bundle};
 use job::Job;
 use signals::Signals;
 use std::{
@@ -70,52 +71,58 @@ fn run(arguments: &Arguments) -> Result<ExitCode, String> {
 }
 
 /// Loads the bundle, or the part of a rank.
-fn load(arguments: &Arguments, job: Option<&Job>) -> Result<Runtime, Error> {
+fn load(arguments: &Arguments, job: Option<&Job>) -> Result<ResilientRuntime, Error> {
     let (&Arguments { threads, in_flight, .. }, cold) = (arguments, arguments.cold());
     let choices = arguments.choices.clone();
     let (allowed_paths, map_weights) = (arguments.allowed_paths.clone(), arguments.maps_weights);
     let communicator = job.map(Job::communicator);
     let options =
         Options { threads, in_flight, cold, choices, allowed_paths, map_weights, communicator, ..Options::default() };
-    Runtime::load(&arguments.bundle, options)
+    let observer: RecoveryObserver = Arc::new(recovery::report);
+    ResilientRuntime::load(&arguments.bundle, options, (!arguments.is_quiet).then_some(observer))
 }
 
 /// Runs the requests of the user, and reports and writes their results.
 fn serve_user(
     arguments: &Arguments,
     signals: &Signals,
-    runtime: &Arc<Runtime>,
+    resilient: &Arc<ResilientRuntime>,
     load_time: Duration,
 ) -> Result<ExitCode, String> {
+    let current = || resilient.current().map_err(|error| error.to_string());
+    let runtime = current()?;
     if runtime.bundle().lacks_extents && !arguments.is_quiet {
         eprintln!(
             "divi-run: warning: '{}' has format divi-bundle/1, which does not state the bytes that its calls access; compile the model again",
             arguments.bundle.display()
         );
     }
-    signals.close_on_signal(runtime);
-    let inputs = inputs::gather(runtime, arguments)?;
-    let expected = expected::read(runtime, arguments)?;
-    let reference = compare::reference(runtime, &inputs, arguments)?;
+    signals.close_on_signal(resilient);
+    let inputs = inputs::gather(&runtime, arguments)?;
+    let expected = expected::read(&runtime, arguments)?;
+    let reference = compare::reference(&runtime, &inputs, arguments)?;
     if arguments.is_info && !arguments.is_json {
         files::print(&describe::bundle(runtime.bundle(), arguments.in_flight))?;
     }
-    let measured = match measure::measure(runtime, &inputs, arguments) {
+    // A recovery releases its memory.
+    drop(runtime);
+    let measured = match measure::measure(resilient, &inputs, arguments) {
         Err(Error::Cancelled | Error::Closed) if signals.were_seen() => {
             eprintln!("divi-run: interrupted");
             return Ok(ExitCode::from(INTERRUPTED));
         }
         other => other.map_err(|error| error.to_string())?,
     };
+    let runtime = current()?;
     files::write_outputs(arguments, &measured.outputs)?;
-    files::write_measurements(arguments, runtime, &measured)?;
+    files::write_measurements(arguments, &runtime, &measured)?;
     let differences = compare::compare(&reference, &measured.outputs)?;
     let differences = match arguments.by_task {
         true => compare::by_task(&runtime.bundle().task_results, &differences),
         false => differences.into_iter().flatten().collect(),
     };
     if !arguments.is_quiet || arguments.is_json {
-        files::print(&report::report(runtime, &measured, &differences, arguments, load_time))?;
+        files::print(&report::report(&runtime, &measured, &differences, arguments, load_time))?;
     }
     let compared = expected::compare(&expected, &measured.outputs, arguments.tolerance)?;
     if !arguments.is_quiet && !arguments.is_json {

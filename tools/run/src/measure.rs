@@ -1,7 +1,7 @@
 //! Measured runs.
 
 use crate::arguments::Arguments;
-use divi_runtime::{Error, Recording, Runtime, Span, TensorData, TensorRef, Ticket, bundle::Mode};
+use divi_runtime::{Error, Recording, ResilientRuntime, ResilientTicket, Span, TensorData, TensorRef, bundle::Mode};
 use std::{collections::VecDeque, sync::Arc, time::Instant};
 
 pub(crate) struct Measured {
@@ -21,13 +21,15 @@ pub(crate) struct Measured {
 const RECORDED_RUNS: usize = 100;
 
 pub(crate) fn measure(
-    runtime: &Runtime,
+    runtime: &ResilientRuntime,
     inputs: &[(String, Arc<TensorData>)],
     arguments: &Arguments,
 ) -> Result<Measured, Error> {
     let inputs: Vec<(&str, Arc<TensorData>)> =
         inputs.iter().map(|(name, tensor)| (&name[..], tensor.clone())).collect();
-    let is_stream = runtime.bundle().objective.mode == Mode::Pipeline || runtime.in_flight() > 1;
+    let current = runtime.current()?;
+    let is_stream = current.bundle().objective.mode == Mode::Pipeline || current.in_flight() > 1;
+    drop(current);
     let run = if is_stream { stream } else { one_by_one };
     let cold = match arguments.cold() {
         Some(_) => one_by_one(runtime, &inputs, 1)?.latencies.first().copied(),
@@ -51,18 +53,18 @@ pub(crate) fn measure(
 }
 
 fn recorded(
-    runtime: &Runtime,
+    runtime: &ResilientRuntime,
     recording: Recording,
     run: impl FnOnce() -> Result<Measured, Error>,
 ) -> Result<Measured, Error> {
     runtime.record(recording);
     let mut measured = run()?;
     runtime.record(Recording::Off);
-    (measured.spans, measured.left_out) = runtime.take_spans();
+    (measured.spans, measured.left_out) = runtime.current()?.take_spans();
     Ok(measured)
 }
 
-fn one_by_one(runtime: &Runtime, inputs: &[(&str, Arc<TensorData>)], runs: usize) -> Result<Measured, Error> {
+fn one_by_one(runtime: &ResilientRuntime, inputs: &[(&str, Arc<TensorData>)], runs: usize) -> Result<Measured, Error> {
     let inputs: Vec<(&str, TensorRef<'_>)> = inputs.iter().map(|(name, tensor)| (*name, tensor.view())).collect();
     let mut latencies = Vec::with_capacity(runs);
     let mut outputs = Vec::new();
@@ -74,20 +76,20 @@ fn one_by_one(runtime: &Runtime, inputs: &[(&str, Arc<TensorData>)], runs: usize
     };
     (0..runs).try_for_each(|_| ticket())?;
     let total: f64 = latencies.iter().sum();
-    let throughput = runtime.bundle().objective.inputs.max(1) as f64 * runs as f64 / (total / 1e6);
+    let throughput = inputs_of_request(runtime)? * runs as f64 / (total / 1e6);
     Ok(Measured { outputs, latencies, throughput, cold: None, spans: vec![], left_out: 0 })
 }
 
 /// Runs with as many requests in flight as the runtime admits.
-fn stream(runtime: &Runtime, inputs: &[(&str, Arc<TensorData>)], runs: usize) -> Result<Measured, Error> {
+fn stream(runtime: &ResilientRuntime, inputs: &[(&str, Arc<TensorData>)], runs: usize) -> Result<Measured, Error> {
     let mut latencies = Vec::with_capacity(runs);
     let mut outputs = Vec::new();
     let mut ends = Vec::with_capacity(runs);
-    let mut in_flight: VecDeque<(Ticket, Instant)> = VecDeque::new();
+    let mut in_flight: VecDeque<(ResilientTicket<'_>, Instant)> = VecDeque::new();
     let start = Instant::now();
     let mut submitted = 0;
     while ends.len() < runs {
-        if submitted < runs && in_flight.len() < runtime.in_flight() {
+        if submitted < runs && in_flight.len() < runtime.current()?.in_flight() {
             let start = Instant::now();
             in_flight.push_back((runtime.submit_shared(inputs)?, start));
             submitted += 1;
@@ -102,8 +104,13 @@ fn stream(runtime: &Runtime, inputs: &[(&str, Arc<TensorData>)], runs: usize) ->
         [first, .., last] => (runs - 1) as f64 / (*last - *first).as_secs_f64(),
         _ => runs as f64 / start.elapsed().as_secs_f64(),
     };
-    let throughput = throughput * runtime.bundle().objective.inputs.max(1) as f64;
+    let throughput = throughput * inputs_of_request(runtime)?;
     Ok(Measured { outputs, latencies, throughput, cold: None, spans: vec![], left_out: 0 })
+}
+
+/// Returns the number of inputs of a request.
+fn inputs_of_request(runtime: &ResilientRuntime) -> Result<f64, Error> {
+    Ok(runtime.current()?.bundle().objective.inputs.max(1) as f64)
 }
 
 fn micros_since(start: Instant) -> f64 {

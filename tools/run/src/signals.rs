@@ -3,7 +3,7 @@
 //! Launchers of jobs send SIGTERM to all ranks if one of them has failed: it ends this rank with an error.
 
 use crate::INTERRUPTED;
-use divi_runtime::Runtime;
+use divi_runtime::ResilientRuntime;
 use std::{
     fmt::Display,
     io::{self, Write},
@@ -31,7 +31,7 @@ struct Watched {
     is_rank: AtomicBool,
     /// True if the process is about to end, so that signals have no effect.
     is_ending: AtomicBool,
-    runtime: Mutex<Weak<Runtime>>,
+    runtime: Mutex<Weak<ResilientRuntime>>,
 }
 
 /// Prints an error in one piece, so that those of several ranks do not mix.
@@ -76,6 +76,8 @@ impl Signals {
         }
         let is_second = self.0.were_seen.swap(true, Ordering::SeqCst);
         let runtime = self.0.runtime.lock().unwrap_or_else(PoisonError::into_inner).upgrade();
+        // There is none during a recovery.
+        let runtime = runtime.and_then(|runtime| runtime.try_current());
         let is_rank = self.0.is_rank.load(Ordering::SeqCst);
         match runtime {
             Some(runtime) if is_rank && (signal == libc::SIGTERM || runtime.rank() > 0) => {
@@ -123,7 +125,7 @@ impl Signals {
     }
 
     /// Makes interrupts close the runtime from now on.
-    pub(crate) fn close_on_signal(&self, runtime: &Arc<Runtime>) {
+    pub(crate) fn close_on_signal(&self, runtime: &Arc<ResilientRuntime>) {
         *self.0.runtime.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(runtime);
     }
 

@@ -73,25 +73,43 @@ fn chain(mode: Mode, hosts: usize, kernel: &str) -> Folder {
 
 /// As [`chain`], with values of `count` numbers and an input that is full of `number`.
 fn chain_of(mode: Mode, hosts: usize, kernel: &str, count: u64, number: f32) -> Folder {
-    let mut builder = BundleBuilder::new(mode, hosts);
+    let nodes: Vec<usize> = (0..hosts).collect();
+    written(chain_on(mode, &nodes, kernel, count), count, number)
+}
+
+/// Builds stages `x * 2 * 2 …` on the given nodes of one device each, which return to the first node.
+fn chain_on(mode: Mode, nodes: &[usize], kernel: &str, count: u64) -> BundleBuilder {
+    let mut builder = BundleBuilder::new(mode, nodes.iter().max().map_or(1, |last| last + 1));
+    for (node, device) in builder.bundle.devices.iter_mut().enumerate() {
+        device.node = Some(node);
+    }
     let two = builder.packed(2.0);
     let mut value = builder.value_of("x", 0, floats(&[count]));
     builder.bundle.inputs.push(Port { name: "x".into(), value });
-    for device in 0..hosts {
-        builder.bundle.devices[device].node = Some(device);
-        if device > 0 {
+    for (stage, &device) in nodes.iter().enumerate() {
+        if builder.bundle.values[value].device != device {
             value = builder.transfer(value, device);
         }
-        let result = builder.value_of(&format!("v{device}"), device, floats(&[count]));
-        let mut buffers = vec![Buffer::Output(0), Buffer::Input(0)];
-        if kernel == "scale" {
-            buffers.push(Buffer::Constant(two));
-        }
-        builder.launch(&format!("stage{device}"), vec![call_of(kernel, &buffers, count)], &[value], &[result]);
+        let result = builder.value_of(&format!("v{stage}"), device, floats(&[count]));
+        let product = |result, operand| call_of("scale", &[result, operand, Buffer::Constant(two)], count);
+        let calls = match kernel {
+            "slow and scale" => vec![
+                call_of("slow", &[Buffer::Arena(0), Buffer::Input(0)], count),
+                product(Buffer::Output(0), Buffer::Arena(0)),
+            ],
+            "scale" => vec![product(Buffer::Output(0), Buffer::Input(0))],
+            kernel => vec![call_of(kernel, &[Buffer::Output(0), Buffer::Input(0)], count)],
+        };
+        builder.launch(&format!("stage{stage}"), calls, &[value], &[result]);
         value = result;
     }
-    let y = if hosts > 1 { builder.transfer(value, 0) } else { value };
+    let y = if builder.bundle.values[value].device > 0 { builder.transfer(value, 0) } else { value };
     builder.output("y", y);
+    builder
+}
+
+/// Writes a bundle with an input that is full of `number`.
+fn written(builder: BundleBuilder, count: u64, number: f32) -> Folder {
     let folder = builder.write();
     let input = TensorData::from_f32(&[count], &vec![number; count as usize]).unwrap();
     fs::write(folder.join("x.npy"), npy::write(input.view())).unwrap();
@@ -190,6 +208,66 @@ fn failures_of_requests_name_the_rank() {
     }
 }
 
+/// Builds a chain of three nodes with stages of 4 ms, which continues after the loss of node 1 or 2.
+fn resilient_chain(mode: Mode) -> Folder {
+    let mut builder = chain_on(mode, &[0, 1, 2], "slow and scale", 4);
+    // The other nodes are numbered without gaps.
+    builder.without.push((1, chain_on(mode, &[0, 0, 1], "slow and scale", 4)));
+    builder.without.push((2, chain_on(mode, &[0, 1, 1], "slow and scale", 4)));
+    written(builder, 4, 0.1)
+}
+
+#[test]
+fn requests_survive_the_death_of_a_rank() {
+    for mpi in implementations().iter().filter(|mpi| mpi.is_fault_tolerant) {
+        for mode in [Mode::Latency, Mode::Pipeline] {
+            let (folder, results) = (resilient_chain(mode), Folder::new());
+            let arguments = [
+                "--input",
+                folder.join("x.npy").to_str().unwrap().to_owned().leak(),
+                "--repeat",
+                "200",
+                "-o",
+                results.path().to_str().unwrap(),
+            ];
+            for victim in [1, 2] {
+                let job = mpi.start_ranks(&["--with-ft", "ulfm"], &[(3, &folder, &arguments[..])]);
+                let (output, ranks) = kill(job, 3, &[victim], Duration::from_millis(300));
+                let text = String::from_utf8_lossy(&output.stderr);
+                assert_eq!(output.status.code(), Some(0), "{text}");
+                assert!(text.contains(&format!("divi-run: warning: rank {victim} has failed (host '")), "{text}");
+                assert!(text.contains("outputs keep their bits"), "{text}");
+                assert!(ranks.iter().all(|rank| !is_running(*rank)), "a rank is left: {ranks:?}");
+                let outputs = npy::read(&fs::read(results.join("y.npy")).unwrap()).unwrap().to_f32().unwrap();
+                assert_eq!(outputs, [0.8; 4]);
+                fs::remove_file(results.join("y.npy")).unwrap();
+            }
+        }
+    }
+}
+
+/// Kills ranks of a job, one after the other, each after a delay. Returns the output of the job and its ranks.
+fn kill(mut job: Child, count: usize, victims: &[usize], delay: Duration) -> (Output, Vec<u32>) {
+    let mut stderr = BufReader::new(job.stderr.take().unwrap());
+    // Rank 0 prints a line when all ranks have loaded.
+    let mut text = String::new();
+    while !text.contains(" ranks, ") {
+        assert!(stderr.read_line(&mut text).unwrap() > 0, "the job has ended: {text}");
+    }
+    let ranks = wait_for_ranks(&job, count);
+    for &victim in victims {
+        thread::sleep(delay);
+        assert!(Command::new("kill").args(["-9", &ranks[victim].to_string()]).status().unwrap().success());
+    }
+    let rest = thread::spawn(move || {
+        stderr.read_to_string(&mut text).unwrap();
+        text.into_bytes()
+    });
+    let mut output = finish(job);
+    output.stderr = rest.join().unwrap();
+    (output, ranks)
+}
+
 /// Kills a rank of a pipeline with three ranks, and returns the errors of the others and the exit code of the launcher.
 fn kill_rank(mpi: &Mpi, options: &[&str], folder: &Folder, victim: usize) -> (Vec<String>, Option<i32>) {
     let mut job = mpi.start_ranks(options, &[(3, folder, &["--random-inputs", "--repeat", "1000"])]);
@@ -212,7 +290,8 @@ fn kill_rank(mpi: &Mpi, options: &[&str], folder: &Folder, victim: usize) -> (Ve
     let mut output = finish(job);
     output.stderr = rest.join().unwrap();
     assert!(killed.elapsed() < Duration::from_secs(10), "{:?}", killed.elapsed());
-    assert!(ranks.iter().all(|rank| !is_running(*rank)), "a rank is left: {ranks:?}");
+    let left: Vec<_> = (0..ranks.len()).filter(|rank| is_running(ranks[*rank])).collect();
+    assert!(left.is_empty(), "ranks {left:?} are left after the death of rank {victim}: {output:?}");
     (errors(&output), output.status.code())
 }
 
