@@ -533,6 +533,13 @@ LogicalResult DiviDialect::verifyOperationAttribute(Operation *op, NamedAttribut
       return verifyKind<UnitAttr>(op, name, value, "a unit attribute");
     return op->emitOpError("attribute 'divi.cold' belongs on the module");
   }
+  if (name == "divi.without" || name == "divi.reason") {
+    if (!isa<ModuleOp>(op) || !op->getParentOp())
+      return op->emitOpError() << "attribute '" << name << "' belongs on a nested module, the plan for the loss of a node";
+    if (name == "divi.reason")
+      return verifyKind<StringAttr>(op, name, value, "the reason why there is no plan");
+    return verifyCount(op, name, value, "preceding nodes", "1");
+  }
   if (name == "divi.flops")
     return verifyCount(op, name, value, "operations", "2048");
   if (name.ends_with("_bytes"))
@@ -540,7 +547,7 @@ LogicalResult DiviDialect::verifyOperationAttribute(Operation *op, NamedAttribut
   return op->emitOpError() << "has unknown attribute '" << name
                            << "': use another prefix, or one of divi.device, divi.pin, divi.exclude, "
                               "divi.colocate, divi.weights, divi.precision, divi.start, divi.end, divi.stage, divi.batches, divi.moves, divi.copies, divi.resident, divi.inputs, "
-                              "divi.cost, divi.costs, divi.bound, divi.contention, divi.cold, divi.flops, divi.members, divi.plan and divi.*_bytes";
+                              "divi.cost, divi.costs, divi.bound, divi.contention, divi.cold, divi.flops, divi.members, divi.plan, divi.without, divi.reason and divi.*_bytes";
 }
 
 LogicalResult DiviDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned index, NamedAttribute attribute) {

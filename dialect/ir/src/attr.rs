@@ -199,6 +199,10 @@ keys! {
     CONTENTION: Str = "divi.contention";
     /// Present if parameters are in host memory when an input arrives.
     COLD: Unit = "divi.cold";
+    /// On a nested module: the node that its plan does without.
+    WITHOUT: Integer = "divi.without";
+    /// On a nested module without a plan: the reason.
+    REASON: Str = "divi.reason";
     /// The certificate.
     PLAN: Dictionary = "divi.plan";
 }

@@ -17,6 +17,8 @@ pub const TRANSFER: &str = "divi.transfer";
 /// Terminator of a cluster.
 pub const YIELD: &str = "divi.yield";
 
+/// Module.
+pub const MODULE: &str = "builtin.module";
 /// Function.
 pub const FUNC: &str = "func.func";
 /// Function call.

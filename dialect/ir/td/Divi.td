@@ -30,6 +30,8 @@
 //                                       results that the task reads, directly or through tasks whose results are none
 //   divi.members = ["/conv1/Conv", …]   names of the ONNX nodes of a cluster
 //   divi.plan = {objective = …, …}      on the module: the certificate
+//   divi.without = 1 : i64              on a nested module: the node that its plan does without
+//   divi.reason = "…"                   on a nested module without a plan: the reason
 
 #ifndef DIVI_DIVI
 #define DIVI_DIVI

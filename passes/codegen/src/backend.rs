@@ -44,7 +44,7 @@ pub trait TargetBackend: Send + Sync {
         BoundaryLayouts::RowMajor
     }
 
-    /// Creates a compiler for all stages of one program on devices of this kind. `devices` are the program's devices of this kind.
+    /// Creates a compiler for all stages of one bundle on devices of this kind. `devices` are the bundle's devices of this kind.
     fn compiler(&self, devices: &[&Device]) -> Box<dyn StageCompiler>;
 }
 
@@ -59,7 +59,7 @@ pub enum BoundaryLayouts {
     RowMajor,
 }
 
-/// Compiles the stages of one program for devices of one kind.
+/// Compiles the stages of one bundle for devices of one kind.
 pub trait StageCompiler {
     /// Compiles a stage.
     fn compile(&mut self, stage: StageInput<'_>, host: &mut HostModule) -> Result<CompiledStage, Error>;

@@ -4,19 +4,28 @@ use crate::{
     compile::compile,
     error::Error,
     folding,
-    program::{Options, Program},
+    program::{Loss, Options, Program},
 };
-use std::path::Path;
+use std::{iter, path::Path};
 
-/// Folds the constant subgraphs of a program and compiles it into an empty folder. Returns warnings about constants that could not be
-/// folded and operators without a fast kernel.
-pub fn write(mut program: Program, folder: &Path, options: &Options<'_>) -> Result<Vec<String>, Error> {
-    let folded = folding::fold(&mut program, folder, options);
-    let own = folded.as_ref().ok().and_then(Option::as_ref);
-    let refer = |path: &str| if own.is_some_and(|folded| folded.has(path)) { None } else { (options.refer)(path) };
-    let slow = compile(program, folder, &Options { refer: &refer, ..options.clone() })?;
-    let unfolded =
-        folded.err().map(|error| format!("constant subgraphs are computed at every load, not at build time: {error}"));
+/// Folds the constant subgraphs of a program and compiles it into an empty folder, with the programs for the loss of a node. Returns
+/// warnings about constants that could not be folded and operators without a fast kernel.
+pub fn write(
+    mut program: Program,
+    mut losses: Vec<Loss>,
+    folder: &Path,
+    options: &Options<'_>,
+) -> Result<Vec<String>, Error> {
+    let others = losses.iter_mut().filter_map(|loss| loss.program.as_mut().ok());
+    let programs = iter::once(&mut program).chain(others);
+    let folded: Vec<_> = programs.map(|program| folding::fold(program, folder, options)).collect();
+    let is_folded = |path: &str| folded.iter().flatten().flatten().any(|folded| folded.has(path));
+    let refer = |path: &str| if is_folded(path) { None } else { (options.refer)(path) };
+    let slow = compile(program, losses, folder, &Options { refer: &refer, ..options.clone() })?;
+    let unfolded = folded
+        .into_iter()
+        .find_map(Result::err)
+        .map(|error| format!("constant subgraphs are computed at every load, not at build time: {error}"));
     Ok(unfolded.into_iter().chain(slow.is_notable().then(|| slow.to_string())).collect())
 }
 
@@ -66,7 +75,7 @@ mod tests {
             refer: &|_| None,
             model_folder: String::new(),
         };
-        write(program, &folder, &options).unwrap();
+        write(program, vec![], &folder, &options).unwrap();
         let places: Vec<_> = Bundle::read(&folder).unwrap().values.iter().map(|value| value.constant).collect();
         fs::remove_dir_all(&folder).unwrap();
         assert_eq!(places, [Some(0), Some(0), Some(1)]);

@@ -5,6 +5,7 @@ use divi_runtime::{
     prepare::Expression,
 };
 use rustc_hash::FxHashMap;
+use sha2::{Digest, Sha256};
 use std::{
     fs::File,
     io::{self, BufWriter, Write},
@@ -63,6 +64,8 @@ impl ConstantPool {
         let write_error = |problem: io::Error| format!("cannot write '{}': {problem}", path.display());
         let mut writer = None;
         let mut end = 0_u64;
+        // Programs that share a bundle fold the same constants to different files.
+        let mut offsets: FxHashMap<[u8; 32], u64> = FxHashMap::default();
         let mut constants = vec![];
         for (bytes, expression) in self.entries {
             let source = match expression {
@@ -78,6 +81,11 @@ impl ConstantPool {
                         if content.len() as u64 != bytes {
                             return Err(format!("a constant has {} bytes; expected {bytes}", content.len()));
                         }
+                        let hash: [u8; 32] = Sha256::digest(&content).into();
+                        if let Some(&offset) = offsets.get(&hash) {
+                            constants.push(Constant { bytes, source: Source::Packed { offset }, crc32: None });
+                            continue;
+                        }
                         let writer = match &mut writer {
                             Some(writer) => writer,
                             none => none.insert(BufWriter::new(File::create(&path).map_err(write_error)?)),
@@ -87,6 +95,7 @@ impl ConstantPool {
                         writer.write_all(&gap[..(offset - end) as usize]).map_err(write_error)?;
                         writer.write_all(&content).map_err(write_error)?;
                         end = offset + bytes;
+                        offsets.insert(hash, offset);
                         Source::Packed { offset }
                     }
                 },

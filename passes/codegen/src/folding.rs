@@ -59,7 +59,10 @@ pub(crate) fn fold(program: &mut Program, folder: &Path, options: &Options<'_>) 
         return Ok(None);
     }
     let cannot = |problem| Error::Write { path: folder.to_owned(), problem };
-    let folded = Folded { folder: fs::canonicalize(folder).map_err(cannot)?.join("folded") };
+    // Programs that share a bundle have a folder each.
+    let parent = fs::canonicalize(folder).map_err(cannot)?;
+    let free = (0..).map(|index| parent.join(format!("folded-{index}"))).find(|path| !path.exists());
+    let folded = Folded { folder: free.unwrap_or_else(|| parent.join("folded")) };
     fs::create_dir_all(&folded.folder).map_err(cannot)?;
     let values = evaluate(program, &subgraphs, &folded.folder, options)?;
     let mut values = values.into_iter();
@@ -205,7 +208,7 @@ fn evaluate(
         refer: &|_| None,
         model_folder: String::new(),
     };
-    compile(constants, folder, &settings)?;
+    compile(constants, vec![], folder, &settings)?;
     let runtime = Runtime::load(folder, divi_runtime::Options::default())?;
     let results = runtime.run(&[])?;
     let path = folder.join("values.bin");

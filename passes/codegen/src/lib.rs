@@ -38,6 +38,6 @@ mod testing;
 pub use backend::{Reason, TargetBackend};
 pub use bundle::write;
 pub use error::Error;
-pub use program::{Options, Program, StageProgram};
+pub use program::{Loss, Options, Program, StageProgram};
 pub use slow_operators::SlowOperators;
 pub use target::Target;

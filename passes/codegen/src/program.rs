@@ -35,6 +35,15 @@ pub struct Program {
     pub constants: Vec<(Expression, u64)>,
 }
 
+/// Loss of a node that was planned for.
+#[derive(Clone, Debug)]
+pub struct Loss {
+    /// Index of the node.
+    pub node: usize,
+    /// Program for the other nodes, or the reason why there is none.
+    pub program: Result<Program, String>,
+}
+
 /// A stage to compile.
 #[derive(Clone, Debug)]
 pub struct StageProgram {

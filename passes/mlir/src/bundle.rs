@@ -3,6 +3,7 @@
 
 mod constants;
 mod graph;
+mod losses;
 mod pass;
 mod steps;
 mod support;
@@ -55,6 +56,7 @@ pub fn write_bundle(module: Operation<'_>, folder: &Path, options: &Options) -> 
     let recipes = options.random_seed.map(|_| Recipes::of(module));
     let constants = Constants::new(&options.ir_folder, recipes.as_ref().zip(options.random_seed));
     let program = steps::program(module, &options.model, &constants)?;
+    let losses = losses::programs(module, &options.model, &constants)?;
     let refer = |path: &str| {
         // Files outside the model's folder are copied: a bundle refers to files of its own model only.
         if path != "." && weights::confine(&options.ir_folder, path).is_err() {
@@ -71,7 +73,7 @@ pub fn write_bundle(module: Operation<'_>, folder: &Path, options: &Options) -> 
         model_folder: refer(".").unwrap_or_default(),
     };
     let warnings =
-        divi_codegen::write(program, draft.path(), &settings).map_err(|problem| fail(&problem.to_string()))?;
+        divi_codegen::write(program, losses, draft.path(), &settings).map_err(|problem| fail(&problem.to_string()))?;
     warnings.iter().for_each(|message| warning(module, message));
     draft.commit().map_err(cannot)
 }

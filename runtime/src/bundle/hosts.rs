@@ -224,7 +224,7 @@ impl<'a> Division<'a> {
 
 impl Bundle {
     /// Removes the constants that neither stages, nor values, nor the computation of such constants read.
-    fn drop_unused_constants(&mut self) {
+    pub fn drop_unused_constants(&mut self) {
         let mut is_used = vec![false; self.constants.len()];
         for stage in &self.stages {
             let of_calls = stage.calls.iter().flat_map(Call::constants);

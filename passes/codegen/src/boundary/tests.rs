@@ -96,7 +96,7 @@ fn outcome(program: Program, name: &str) -> (Vec<Vec<f32>>, Vec<bundle::Tensor>)
     let target = Target::named("x86-64-v3").unwrap();
     let model_folder = String::new();
     let options = Options { target, weights_folder: Path::new(""), refer: &|_| None, model_folder };
-    write(program, &folder, &options).unwrap();
+    write(program, vec![], &folder, &options).unwrap();
     let runtime = Runtime::load(&folder, divi_runtime::Options::default()).unwrap();
     let shape = IMAGE.map(|size| size as u64);
     let numbers: Vec<f32> = (0..IMAGE.iter().product()).map(|i: i64| (i % 17) as f32 - 8.0).collect();
