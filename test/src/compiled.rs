@@ -76,7 +76,7 @@ pub fn compile(context: &Context, module: &Module<'_>, folder: &Path, settings: 
     let (outcome, messages) = crate::with_diagnostics(context, || {
         canonicalize(raw);
         fuse(raw, &settings.fuse);
-        annotate_cost(raw, &settings.system)?;
+        annotate_cost(raw, &settings.system, None)?;
         exclude_unsupported(raw, Output::Bundle, &settings.ir_folder, settings.seed)?;
         partition(raw, &settings.plan, None)?;
         verify_plan(raw)?;

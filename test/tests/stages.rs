@@ -99,7 +99,7 @@ fn plans_of_models_run_stage_by_stage() {
         let (outcome, messages) = divi_test::with_diagnostics(&context, || {
             canonicalize(raw);
             fuse(raw, &fuse::Options::default());
-            annotate_cost(raw, "cpu-2")?;
+            annotate_cost(raw, "cpu-2", None)?;
             let planner = divi_planner::Options {
                 inputs: Some(inputs),
                 limit: Some(Limit::Iterations(50)),

@@ -144,6 +144,30 @@ impl System {
         self.links.iter().find(|link| link.from == from && link.to == to)
     }
 
+    /// Returns the names of the nodes, in the order of their first devices.
+    pub fn nodes(&self) -> Vec<&str> {
+        let mut nodes = vec![];
+        for node in self.devices.iter().filter_map(|device| device.node.as_deref()) {
+            if !nodes.contains(&node) {
+                nodes.push(node);
+            }
+        }
+        nodes
+    }
+
+    /// Returns the system without the devices and links of a node; `None` if there is no such node or it has all devices.
+    pub fn without_node(&self, node: usize) -> Option<Self> {
+        let name = (*self.nodes().get(node)?).to_owned();
+        let is_left = |device: &Device| device.node.as_deref() != Some(&name[..]);
+        let mut next = 0..;
+        let new: Vec<Option<usize>> =
+            self.devices.iter().map(|device| if is_left(device) { next.next() } else { None }).collect();
+        let link = |link: &Link| Some(Link { from: new[link.from]?, to: new[link.to]?, ..link.clone() });
+        let devices: Vec<Device> = self.devices.iter().filter(|device| is_left(device)).cloned().collect();
+        let links = self.links.iter().filter_map(link).collect();
+        (!devices.is_empty()).then(|| Self { devices, links, ..self.clone() })
+    }
+
     /// Returns the index of the device that holds a model's inputs and outputs: see [`device::host`].
     pub fn host(&self) -> usize {
         device::host(self.devices.iter().map(|device| device.kind.name()))

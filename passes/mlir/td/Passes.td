@@ -232,6 +232,8 @@ def AnnotateCost : DiviPass<"divi-annotate-cost"> {
     Option<"system", "system", "std::string", /*default=*/"\"\"",
            "The machine: a preset's name or the path of a system description (default: host, unless every task has a "
            "cost already)">,
+    OptionalOption<"without", "without", "int64_t", "-1",
+                   "Index of a node of the machine that is left out, to plan for its loss">,
   ];
   let statistics = [
     Statistic<"numTasks", "num-tasks", "Number of tasks">,
@@ -412,6 +414,9 @@ def EmitBundle : DiviPass<"divi-emit-bundle"> {
     An outlined plan becomes a bundle, a folder that the runtime runs: `bundle.json` has the steps and the kernels of each
     stage, a shared object the kernels of CPUs, PTX those of GPUs, `weights.bin` the constants in the layouts of kernels.
     Shapes must be static, and GPUs must have an `arch`. Output is written completely or not at all.
+
+    A nested module with `divi.without = N` is the outlined plan for the loss of node N, or has `divi.reason`, the reason why
+    there is none. The bundle has its program as well, with shared code and constants.
   }];
   let options = [
     PathOption<"output", "output", /*default=*/"\"\"", "Folder to write to">,

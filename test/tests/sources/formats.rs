@@ -283,7 +283,7 @@ fn plan(options: partition::Options, stages: &Path) {
     let (outcome, messages) = divi_test::with_diagnostics(&context, || {
         canonicalize(raw);
         fuse(raw, &fuse::Options::default());
-        annotate_cost(raw, &system.to_string_lossy())?;
+        annotate_cost(raw, &system.to_string_lossy(), None)?;
         partition(raw, &options, None)?;
         outline(raw, 1, None)?;
         let options = export::Options { ir_folder: folder.to_owned(), random_seed: None, referenced: None };

@@ -29,8 +29,12 @@ use std::collections::BTreeMap;
 /// supports. A batch of b is b times the module's own batch.
 ///
 /// Does not change the computation. Existing devices, links and costs are replaced. Without a system, they are kept if
-/// every task has a cost; otherwise the system is the host.
-pub fn annotate_cost(module: Operation<'_>, system: &str) -> Result<AnnotateCostStatistics, Failure> {
+/// every task has a cost; otherwise the system is the host. `without` is the index of a node that is left out.
+pub fn annotate_cost(
+    module: Operation<'_>,
+    system: &str,
+    without: Option<i64>,
+) -> Result<AnnotateCostStatistics, Failure> {
     let fail = |message: String| {
         // The diagnostic adds this prefix itself. Errors in a system description start with their location instead.
         error(module, message.strip_prefix("error: ").unwrap_or(&message));
@@ -39,12 +43,19 @@ pub fn annotate_cost(module: Operation<'_>, system: &str) -> Result<AnnotateCost
     let function = entry(module)?;
     let tasks = Tasks::of(function)?;
     let has_cost = |&task: &Operation<'_>| task.has(attr::COST);
-    if system.is_empty() && !tasks.operations.is_empty() && tasks.operations.iter().all(has_cost) {
+    if system.is_empty() && without.is_none() && !tasks.operations.is_empty() && tasks.operations.iter().all(has_cost) {
         let num_tasks = tasks.operations.len() as u64;
         return Ok(AnnotateCostStatistics { num_tasks, ..AnnotateCostStatistics::default() });
     }
     let system =
         System::load(if system.is_empty() { "host" } else { system }).map_err(|error| fail(error.to_string()))?;
+    let system = match without {
+        None => system,
+        Some(node) => usize::try_from(node)
+            .ok()
+            .and_then(|node| system.without_node(node))
+            .ok_or_else(|| fail(format!("system '{}' has no node {node} that can be left out", system.name)))?,
+    };
     for message in &system.warnings {
         warning(module, message);
     }
@@ -266,6 +277,6 @@ fn write_sources(module: Operation<'_>, system: &System, sources: &[[u64; TimeSo
 
 impl AnnotateCost {
     pub(crate) fn run(&self, module: Operation<'_>) -> Result<AnnotateCostStatistics, Failure> {
-        annotate_cost(module, &self.system)
+        annotate_cost(module, &self.system, self.without)
     }
 }

@@ -19,13 +19,7 @@ pub(super) fn declare(module: Operation<'_>, system: &System) -> Result<(), Fail
             operation.erase();
         }
     }
-    // In order of first occurrence.
-    let mut nodes: Vec<&str> = vec![];
-    for node in system.devices.iter().filter_map(|device| device.node.as_deref()) {
-        if !nodes.contains(&node) {
-            nodes.push(node);
-        }
-    }
+    let nodes = system.nodes();
     module.set(attr::CONTENTION, system.contention.name());
     let devices = system.devices.iter().map(|device| (op::DEVICE, device_attributes(context, device, &nodes)));
     let links = system.links.iter().map(|link| (op::LINK, link_attributes(context, system, link)));

@@ -68,7 +68,7 @@ pub(super) fn compile(
         let present = present(&module);
         canonicalize(root);
         fuse(root, &fuse::Options::default());
-        let counts = annotate_cost(root, system)?;
+        let counts = annotate_cost(root, system, None)?;
         if counts.num_measured == counts.num_tasks {
             return Ok(Compiled::Known(counts.num_tasks));
         }
