@@ -7,7 +7,7 @@ fn main() {
     let passes = std::env::var("DEP_DIVI_PASSES_INCLUDE").expect("divi-passes exports its include path");
     cxx()
         .includes(dialect.split(':').chain(passes.split(':')))
-        .files(["cpp/Driver.cpp", "cpp/Options.cpp", "cpp/Output.cpp"])
+        .files(["cpp/Driver.cpp", "cpp/Losses.cpp", "cpp/Options.cpp", "cpp/Output.cpp"])
         .compile("divi_driver");
     link_shared_mlir();
     link_shared_highs();

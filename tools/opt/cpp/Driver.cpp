@@ -1,6 +1,7 @@
 // divi-opt is MLIR's opt driver with divi's dialects and passes; it also reads ONNX models and plans them.
 
 #include "Divi.h"
+#include "Losses.h"
 #include "Onnx.h"
 #include "Options.h"
 #include "Output.h"
@@ -115,6 +116,24 @@ struct ConvertTosa : PassWrapper<ConvertTosa, OperationPass<ModuleOp>> {
   }
 };
 
+/// Adds the phases from a module with costs to an outlined plan.
+static void addPlanning(OpPassManager &manager, const PartitionOptions &partition, StringRef weightsFolder,
+                        DiviSession *session) {
+  if (writesFolder()) {
+    ExcludeUnsupportedOptions exclude;
+    exclude.output = emitted == Emit::Bundle ? "bundle" : "onnx";
+    exclude.weightsDir = weightsFolder.str();
+    exclude.weights = weights;
+    manager.addPass(createExcludeUnsupported(exclude));
+  }
+  manager.addPass(createPartition(partition, session));
+  manager.addPass(createVerifyPlan());
+  OutlineOptions outline;
+  outline.minStageOps = minStageOps;
+  manager.addPass(createOutline(outline, session));
+  manager.addPass(createVerifyPlan());
+}
+
 /// Adds the phases from a model to the requested output.
 static void addPhases(PassManager &manager, StringRef input, StringRef output, StringRef weightsFolder, llvm::raw_ostream *stream,
                       DiviSession *session) {
@@ -128,6 +147,9 @@ static void addPhases(PassManager &manager, StringRef input, StringRef output, S
       mark.tasks = markedOutputs;
     manager.addPass(createMarkOutputs(mark));
   }
+  auto unplanned = std::make_shared<Unplanned>();
+  if (survivedLosses > 0)
+    manager.addPass(createKeepUnplanned(unplanned));
   AnnotateCostOptions cost;
   cost.system = systemSpec;
   manager.addPass(createAnnotateCost(cost));
@@ -147,19 +169,19 @@ static void addPhases(PassManager &manager, StringRef input, StringRef output, S
   }
   if (!plans())
     return;
-  if (writesFolder()) {
-    ExcludeUnsupportedOptions exclude;
-    exclude.output = emitted == Emit::Bundle ? "bundle" : "onnx";
-    exclude.weightsDir = weightsFolder.str();
-    exclude.weights = weights;
-    manager.addPass(createExcludeUnsupported(exclude));
+  addPlanning(manager, partition, weightsFolder, session);
+  if (survivedLosses > 0) {
+    // Without a node, a pipeline has as many stages as are best.
+    PartitionOptions replanned = partition;
+    replanned.stages = 0;
+    auto planWithout = [cost, replanned, folder = weightsFolder.str()](OpPassManager &losses, int64_t node) {
+      AnnotateCostOptions remaining = cost;
+      remaining.without = node;
+      losses.addPass(createAnnotateCost(remaining));
+      addPlanning(losses, replanned, folder, /*session=*/nullptr);
+    };
+    manager.addPass(createPlanLosses(unplanned, planWithout));
   }
-  manager.addPass(createPartition(partition, session));
-  manager.addPass(createVerifyPlan());
-  OutlineOptions outline;
-  outline.minStageOps = minStageOps;
-  manager.addPass(createOutline(outline, session));
-  manager.addPass(createVerifyPlan());
   if (emitted == Emit::Onnx) {
     EmitOnnxOptions onnx;
     onnx.output = output.str();

@@ -136,6 +136,10 @@ static cl::opt<std::string> plan("plan", cl::cat(planning), cl::desc("Replay a p
 cl::opt<int64_t> minStageOps("min-stage-ops", cl::init(1), cl::cat(planning),
                              cl::desc("Merge stages with fewer tasks if possible"),
                              cl::value_desc("N"));
+cl::opt<int64_t> survivedLosses("survive", cl::init(0), cl::cat(planning),
+                                cl::desc("Add to a bundle for several nodes the plans for the loss of any one but the first, with which "
+                                         "a job continues (--emit=bundle)"),
+                                cl::value_desc("1"));
 cl::opt<std::string> report("report", cl::cat(planning),
                             cl::desc("Write a report of the plan: a page, or the timeline only"),
                             cl::value_desc("FILE.html|FILE.svg"));
@@ -242,6 +246,14 @@ std::string contradiction() {
     return "only one of --iterations and --time-limit can be given";
   if (std::string option = unread(); !option.empty())
     return option;
+  if (survivedLosses.getNumOccurrences() && (survivedLosses < 0 || survivedLosses > 1))
+    return "--survive is " + std::to_string(survivedLosses) + "; expected the number of nodes that may be lost, 0 or 1";
+  if (survivedLosses > 0 && emitted != Emit::Bundle)
+    return "--survive requires --emit=bundle";
+  if (survivedLosses > 0 && systemSpec.empty())
+    return "--survive plans for other systems: name the system with --system";
+  if (survivedLosses > 0 && !plan.empty())
+    return "--survive plans for other systems, and a replayed plan is for one: remove --plan or --survive";
   if (!report.empty() && !StringRef(report).ends_with(".html") && !StringRef(report).ends_with(".svg"))
     return "--report must name a file that ends in .html or .svg";
   return "";

@@ -29,6 +29,7 @@ extern llvm::cl::opt<std::string> systemSpec;
 extern llvm::cl::opt<std::string> fuseLevel;
 extern llvm::cl::opt<int64_t> inputCount;
 extern llvm::cl::opt<int64_t> minStageOps;
+extern llvm::cl::opt<int64_t> survivedLosses;
 extern llvm::cl::opt<std::string> report;
 extern llvm::cl::opt<std::string> explained;
 extern llvm::cl::opt<bool> quiet;
