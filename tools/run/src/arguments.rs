@@ -30,7 +30,7 @@ pub(crate) struct Arguments {
     /// Folder for the outputs, as NAME.npy
     #[arg(short, long, value_name = "FOLDER")]
     pub(crate) output: Option<PathBuf>,
-    /// Folder of expected outputs, as NAME.npy; exit status 1 if an output differs
+    /// Folder of expected outputs, as NAME.npy; exit status 1 if an output of any run differs
     #[arg(long, value_name = "FOLDER")]
     pub(crate) expected: Option<PathBuf>,
     /// Maximum error of floating-point outputs, as a fraction of the largest element

@@ -17,6 +17,7 @@ use arguments::Arguments;
 use clap::CommandFactory;
 use divi_runtime::{Error, Options, RecoveryObserver, ResilientRuntime, bundle::Bundle};
 use job::Job;
+use measure::Outputs;
 use signals::Signals;
 use std::{
     process::ExitCode,
@@ -106,7 +107,13 @@ fn serve_user(
     }
     // A recovery releases its memory.
     drop(runtime);
-    let measured = match measure::measure(resilient, &inputs, arguments) {
+    let mut differing = None;
+    let mut check = |outputs: &Outputs| {
+        if differing.is_none() {
+            differing = expected::compare(&expected, outputs, arguments.tolerance).err();
+        }
+    };
+    let measured = match measure::measure(resilient, &inputs, arguments, &mut check) {
         Err(Error::Cancelled | Error::Closed) if signals.were_seen() => {
             eprintln!("divi-run: interrupted");
             return Ok(ExitCode::from(INTERRUPTED));
@@ -123,6 +130,9 @@ fn serve_user(
     };
     if !arguments.is_quiet || arguments.is_json {
         files::print(&report::report(&runtime, &measured, &differences, arguments, load_time))?;
+    }
+    if let Some(differing) = differing {
+        return Err(differing);
     }
     let compared = expected::compare(&expected, &measured.outputs, arguments.tolerance)?;
     if !arguments.is_quiet && !arguments.is_json {

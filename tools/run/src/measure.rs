@@ -4,6 +4,11 @@ use crate::arguments::Arguments;
 use divi_runtime::{Error, Recording, ResilientRuntime, ResilientTicket, Span, TensorData, TensorRef, bundle::Mode};
 use std::{collections::VecDeque, sync::Arc, time::Instant};
 
+/// Outputs of a run, with their names.
+pub(crate) type Outputs = [(String, TensorData)];
+/// Function that is called with the outputs of each run.
+pub(crate) type Check<'a> = &'a mut dyn FnMut(&Outputs);
+
 pub(crate) struct Measured {
     /// Outputs of the last run.
     pub(crate) outputs: Vec<(String, TensorData)>,
@@ -24,6 +29,7 @@ pub(crate) fn measure(
     runtime: &ResilientRuntime,
     inputs: &[(String, Arc<TensorData>)],
     arguments: &Arguments,
+    check: Check<'_>,
 ) -> Result<Measured, Error> {
     let inputs: Vec<(&str, Arc<TensorData>)> =
         inputs.iter().map(|(name, tensor)| (&name[..], tensor.clone())).collect();
@@ -32,20 +38,20 @@ pub(crate) fn measure(
     drop(current);
     let run = if is_stream { stream } else { one_by_one };
     let cold = match arguments.cold() {
-        Some(_) => one_by_one(runtime, &inputs, 1)?.latencies.first().copied(),
+        Some(_) => one_by_one(runtime, &inputs, 1, check)?.latencies.first().copied(),
         None => None,
     };
     if arguments.warmup() > 0 {
-        run(runtime, &inputs, arguments.warmup())?;
+        run(runtime, &inputs, arguments.warmup(), check)?;
     }
     let mut measured = match arguments.recording() {
-        Recording::Off => run(runtime, &inputs, arguments.repeat)?,
-        recording => recorded(runtime, recording, || run(runtime, &inputs, arguments.repeat))?,
+        Recording::Off => run(runtime, &inputs, arguments.repeat, check)?,
+        recording => recorded(runtime, recording, || run(runtime, &inputs, arguments.repeat, check))?,
     };
     if arguments.is_json && arguments.recording() == Recording::Off {
         // Recorded in separate runs, since recording takes time.
         let runs = arguments.repeat.min(RECORDED_RUNS);
-        let steps = recorded(runtime, Recording::Steps, || run(runtime, &inputs, runs))?;
+        let steps = recorded(runtime, Recording::Steps, || run(runtime, &inputs, runs, check))?;
         (measured.spans, measured.left_out) = (steps.spans, steps.left_out);
     }
     measured.cold = cold;
@@ -64,7 +70,12 @@ fn recorded(
     Ok(measured)
 }
 
-fn one_by_one(runtime: &ResilientRuntime, inputs: &[(&str, Arc<TensorData>)], runs: usize) -> Result<Measured, Error> {
+fn one_by_one(
+    runtime: &ResilientRuntime,
+    inputs: &[(&str, Arc<TensorData>)],
+    runs: usize,
+    check: Check<'_>,
+) -> Result<Measured, Error> {
     let inputs: Vec<(&str, TensorRef<'_>)> = inputs.iter().map(|(name, tensor)| (*name, tensor.view())).collect();
     let mut latencies = Vec::with_capacity(runs);
     let mut outputs = Vec::new();
@@ -72,6 +83,7 @@ fn one_by_one(runtime: &ResilientRuntime, inputs: &[(&str, Arc<TensorData>)], ru
         let start = Instant::now();
         outputs = runtime.run(&inputs)?;
         latencies.push(micros_since(start));
+        check(&outputs);
         Ok(())
     };
     (0..runs).try_for_each(|_| ticket())?;
@@ -81,7 +93,12 @@ fn one_by_one(runtime: &ResilientRuntime, inputs: &[(&str, Arc<TensorData>)], ru
 }
 
 /// Runs with as many requests in flight as the runtime admits.
-fn stream(runtime: &ResilientRuntime, inputs: &[(&str, Arc<TensorData>)], runs: usize) -> Result<Measured, Error> {
+fn stream(
+    runtime: &ResilientRuntime,
+    inputs: &[(&str, Arc<TensorData>)],
+    runs: usize,
+    check: Check<'_>,
+) -> Result<Measured, Error> {
     let mut latencies = Vec::with_capacity(runs);
     let mut outputs = Vec::new();
     let mut ends = Vec::with_capacity(runs);
@@ -97,6 +114,7 @@ fn stream(runtime: &ResilientRuntime, inputs: &[(&str, Arc<TensorData>)], runs: 
             outputs = ticket.wait()?;
             latencies.push(micros_since(start));
             ends.push(Instant::now());
+            check(&outputs);
         }
     }
     // The first run fills the pipeline and does not count.

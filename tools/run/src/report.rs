@@ -81,7 +81,7 @@ fn as_json(runtime: &Runtime, measured: &Measured, load_time: Duration) -> Value
         "inputs": bundle.objective.inputs,
         "runs": measured.latencies.len(),
         "in_flight": runtime.in_flight(),
-        "latency_us": {"median": statistics.median, "min": statistics.min, "p90": statistics.p90},
+        "latency_us": {"median": statistics.median, "min": statistics.min, "p90": statistics.p90, "max": statistics.max},
         "throughput_per_s": measured.throughput,
         "predicted_us": bundle.objective.predicted_us,
         "bound_us": bundle.objective.bound_us,
@@ -133,6 +133,7 @@ struct Statistics {
     median: f64,
     min: f64,
     p90: f64,
+    max: f64,
 }
 
 impl Statistics {
@@ -141,7 +142,7 @@ impl Statistics {
         sorted.sort_by(f64::total_cmp);
         let at =
             |share: f64| sorted.get(((sorted.len() as f64 * share).ceil() as usize).max(1) - 1).copied().unwrap_or(0.0);
-        Self { median: median(numbers), min: at(0.0), p90: at(0.9) }
+        Self { median: median(numbers), min: at(0.0), p90: at(0.9), max: at(1.0) }
     }
 }
 
