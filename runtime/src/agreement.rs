@@ -6,13 +6,14 @@ use crate::{
     communicator::Communicator,
     error::{Error, Result},
     options::Options,
+    process::{Peer, Process},
 };
 use divi_threads::{core_count, cores};
 use serde::{Deserialize, Serialize};
-use std::fs;
+use std::{fs, time::Duration};
 
 /// Version of the messages between ranks.
-const PROTOCOL: u32 = 1;
+const PROTOCOL: u32 = 2;
 /// Size of a record in bytes: the length of its text as four bytes, the text, and padding.
 const RECORD_BYTES: usize = 8192;
 /// Maximum length of an error message in bytes.
@@ -27,6 +28,9 @@ struct Record {
     host: String,
     /// Identifier of the running system: ranks with the same one share its cores.
     system: String,
+    /// Name space of `process`: ranks with the same system and name space may end each other.
+    namespace: String,
+    process: Option<Process>,
     /// Cores that the rank may use, as ranges.
     cores: Vec<(usize, usize)>,
     /// Error that ends the rank.
@@ -35,6 +39,7 @@ struct Record {
     sha256: String,
     threads: Option<usize>,
     in_flight: Option<usize>,
+    stall_timeout: Option<Duration>,
 }
 
 /// Cores of this rank, if ranks on one host share them.
@@ -61,13 +66,15 @@ pub(crate) struct Agreement {
     pub(crate) share: CoreShare,
     /// By rank: the name of its host.
     pub(crate) hosts: Vec<String>,
+    /// By rank: the rank as seen by this one.
+    pub(crate) peers: Vec<Peer>,
 }
 
 /// Compares the bundle and the options of all ranks; `read` is the bundle of this rank or the error of reading it. The
 /// result has the cores of this rank.
 pub(crate) fn compare(options: &Options, read: Result<Bundle>) -> Result<Agreement> {
     let Some(communicator) = options.communicator.as_deref() else {
-        return Ok(Agreement { bundle: read?, share: CoreShare::all(), hosts: vec![] });
+        return Ok(Agreement { bundle: read?, share: CoreShare::all(), hosts: vec![], peers: vec![] });
     };
     let (size, rank) = (communicator.size(), communicator.rank());
     let read = read.and_then(|bundle| {
@@ -80,12 +87,15 @@ pub(crate) fn compare(options: &Options, read: Result<Bundle>) -> Result<Agreeme
         version: text(env!("CARGO_PKG_VERSION")),
         host: line("/proc/sys/kernel/hostname"),
         system: line("/proc/sys/kernel/random/boot_id"),
+        namespace: namespace(),
+        process: Process::own(),
         cores: ranges(&cores()),
         error: read.as_ref().err().map(|error| cut(&error.to_string(), MOST_TEXT)),
         format: read.as_ref().map_or_else(|_| String::new(), |bundle| bundle.format.clone()),
         sha256: read.as_ref().map_or_else(|_| String::new(), |bundle| bundle.sha256.clone()),
         threads: options.threads,
         in_flight: options.in_flight,
+        stall_timeout: options.stall_timeout,
     };
     let records = exchange(communicator, &own)?;
     // A rank's own error is reported as it is.
@@ -98,7 +108,8 @@ pub(crate) fn compare(options: &Options, read: Result<Bundle>) -> Result<Agreeme
         check(rank, record, &records[0])?;
     }
     let hosts = records.iter().map(|record| record.host.clone()).collect();
-    Ok(Agreement { bundle, share: share(&records, rank), hosts })
+    let peers = (0..records.len()).map(|other| peer(&records, rank, other)).collect();
+    Ok(Agreement { bundle, share: share(&records, rank), hosts, peers })
 }
 
 /// Reports an error that precedes [`Runtime::load`](crate::Runtime::load) to the other ranks, which end with it, too.
@@ -127,12 +138,15 @@ fn failure(message: &str) -> Record {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         host: line("/proc/sys/kernel/hostname"),
         system: String::new(),
+        namespace: String::new(),
+        process: None,
         cores: vec![],
         error: Some(cut(message, MOST_TEXT)),
         format: String::new(),
         sha256: String::new(),
         threads: None,
         in_flight: None,
+        stall_timeout: None,
     }
 }
 
@@ -162,7 +176,10 @@ fn check(rank: usize, record: &Record, first: &Record) -> Result<()> {
     differs("format", &record.format, &first.format, bundle)?;
     differs("a bundle with SHA-256", &record.sha256, &first.sha256, bundle)?;
     differs("threads per device:", &count(record.threads), &count(first.threads), options)?;
-    differs("requests in flight:", &count(record.in_flight), &count(first.in_flight), options)
+    differs("requests in flight:", &count(record.in_flight), &count(first.in_flight), options)?;
+    let seconds =
+        |timeout: Option<Duration>| timeout.map_or_else(|| "none".to_owned(), |it| it.as_secs_f64().to_string());
+    differs("a stall timeout of", &seconds(record.stall_timeout), &seconds(first.stall_timeout), options)
 }
 
 /// Sends the record to all ranks and returns theirs.
@@ -190,6 +207,24 @@ fn parse(rank: usize, bytes: &[u8]) -> Result<Record> {
     let text = rest.get(..u32::from_le_bytes(*length) as usize).ok_or_else(|| invalid("its record is too short"))?;
     let other = || invalid("its record is not one of this version: install the same version of divi-run on all hosts");
     serde_json::from_slice::<Record>(text).ok().filter(|record| record.protocol == PROTOCOL).ok_or_else(other)
+}
+
+/// Returns the name space of this process's number.
+fn namespace() -> String {
+    fs::read_link("/proc/self/ns/pid").map(|path| path.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+/// Returns the rank `other` as seen by `own`.
+fn peer(records: &[Record], own: usize, other: usize) -> Peer {
+    let is_near = |rank: &usize| {
+        let of = |rank: usize| (&records[rank].system, &records[rank].namespace);
+        *rank != other && of(*rank) == of(other) && !records[other].system.is_empty()
+    };
+    let process = records[other].process.filter(|process| !process.is_own());
+    Peer {
+        process: process.filter(|_| is_near(&own)),
+        can_be_ended: process.is_some() && (0..records.len()).any(|rank| is_near(&rank)),
+    }
 }
 
 /// Divides the cores of a host among the ranks that may use the same ones.

@@ -262,6 +262,16 @@ pub enum Error {
         /// Error of the message-passing library.
         problem: String,
     },
+    /// A rank has not answered for longer than the stall timeout.
+    #[error("rank {rank} has not answered for {seconds} s{}", if *is_ended { "" } else { ", and no other rank is on its host to end it" })]
+    Stalled {
+        /// Number of the rank.
+        rank: usize,
+        /// Stall timeout in seconds.
+        seconds: f64,
+        /// True if a rank on the same host ends it.
+        is_ended: bool,
+    },
     /// Another rank has revoked the communicator, because it has found that a rank has failed.
     #[error("a rank has failed, as another one reports")]
     Revoked,
@@ -328,7 +338,13 @@ pub type Result<T> = std::result::Result<T, Error>;
 impl Error {
     /// Returns true for errors whose cause is the death of a rank.
     pub fn is_death(&self) -> bool {
-        matches!(self, Self::PeerFailed { .. } | Self::Revoked | Self::Lost { is_death: true, .. })
+        matches!(
+            self,
+            Self::PeerFailed { .. }
+                | Self::Revoked
+                | Self::Stalled { is_ended: true, .. }
+                | Self::Lost { is_death: true, .. }
+        )
     }
 
     pub(crate) fn unreadable(path: &Path) -> impl FnOnce(io::Error) -> Self {

@@ -14,7 +14,7 @@
 //! [`ResilientRuntime`] continues after the death of one of them (`recovery`).
 //!
 //! Layers of modules: files and memory < [`bundle`] < `constants`, `layout` and `footprint` < [`hal`] < [`drivers`] <
-//! `transport`, [`communicator`] and `options` < `agreement` < `workers` < `program` < `slot` < `engine` < [`Runtime`] < `recovery` < profiles
+//! `transport`, [`communicator`] and `options` < `process` < `agreement` < `workers` < `program` < `slot` < `engine` < [`Runtime`] < `recovery` < profiles
 //! and traces.
 
 mod admission;
@@ -38,6 +38,7 @@ mod memory;
 mod options;
 mod pool;
 pub mod prepare;
+mod process;
 mod profile;
 mod program;
 mod random_input;

@@ -6,7 +6,7 @@ use crate::{
     hal::ColdStartMode,
     transport::{MemoryCopy, Transport},
 };
-use std::{path::PathBuf, sync::Arc};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 /// Callback that is called with the name of a stage before its launch.
 pub type LaunchHook = Arc<dyn Fn(&str) + Send + Sync>;
@@ -37,6 +37,8 @@ pub struct Options {
     pub transport: Arc<dyn Transport>,
     /// Ranks of a job, each of which runs the part of one host. Default: this process runs all parts.
     pub communicator: Option<Arc<dyn Communicator>>,
+    /// Time after which a rank that does not answer is treated as dead. Default: ranks wait for each other without a limit.
+    pub stall_timeout: Option<Duration>,
     /// Node of the plan that is lost: the program of the bundle for the other nodes runs. Default: the one for all nodes.
     pub lost_node: Option<usize>,
     /// Drivers of all device kinds.
@@ -58,6 +60,7 @@ impl Default for Options {
             map_weights: false,
             transport: Arc::new(MemoryCopy),
             communicator: None,
+            stall_timeout: None,
             lost_node: None,
             drivers: Drivers::default(),
             before_launch: None,

@@ -12,6 +12,7 @@ use crate::{
     limits,
     loaded_device::LoadedDevice,
     options::Options,
+    process::Peer,
     transport::{Transport, transport},
     workers::Workers,
 };
@@ -26,6 +27,8 @@ pub(crate) struct Program {
     pub(crate) messages: Vec<Message>,
     /// By rank: its host and stages, for error messages; empty if this process runs all parts.
     pub(crate) peers: Vec<String>,
+    /// By rank: the rank as seen by this one.
+    pub(crate) processes: Vec<Peer>,
     pub(crate) steps: Vec<PlannedStep>,
     pub(crate) lanes: Lanes,
     pub(crate) in_flight: usize,
@@ -76,7 +79,7 @@ impl Program {
             Some(node) => Bundle::read_without(folder, node, &options.drivers),
             None => Bundle::read_for(folder, &options.drivers),
         };
-        let Agreement { bundle: whole, share, hosts } = agreement::compare(options, read)?;
+        let Agreement { bundle: whole, share, hosts, peers: processes } = agreement::compare(options, read)?;
         let original = |rank| communicator.map_or(rank, |communicator| communicator.original_rank(rank));
         let peer = |(rank, host): (usize, &String)| describe_peer(&whole, (rank, original(rank)), host);
         let peers = hosts.iter().enumerate().map(peer).collect();
@@ -85,7 +88,7 @@ impl Program {
         let opened = open(folder, whole, options, (in_flight, usual));
         let opened = agreement::all_succeeded(communicator, opened)?;
         let loaded = Self::load_opened(folder, opened, options, in_flight, &share);
-        Ok(Self { peers, ..agreement::all_succeeded(communicator, loaded)? })
+        Ok(Self { peers, processes, ..agreement::all_succeeded(communicator, loaded)? })
     }
 
     /// Loads code and constants onto open devices.
@@ -131,6 +134,7 @@ impl Program {
             whole_steps,
             messages,
             peers: vec![],
+            processes: vec![],
             steps,
             lanes,
             in_flight,

@@ -63,7 +63,8 @@ impl Runtime {
         let pool = remote.map(|device| Pool::new(device.device.clone(), in_flight + 1));
         let Executors { executors, lanes, completions } =
             program.workers.executors(program.steps.len() * in_flight, program.has_device_outputs());
-        let messages = options.communicator.clone().map(|communicator| Messages::new(communicator, &program));
+        let messages = options.communicator.clone();
+        let messages = messages.map(|communicator| Messages::new(communicator, &program, options.stall_timeout));
         let output_names = Arc::new(bundle.outputs.iter().map(|output| output.name.clone()).collect());
         let engine = Arc::new(Engine {
             may_read_in_place,

@@ -8,11 +8,13 @@
 mod control;
 mod polling;
 mod protocol;
+mod watch;
 
 use crate::{
     bundle::Message,
     communicator::{Communicator, Envelope, Operation},
     error::{Error, Result},
+    process::Peer,
     program::Program,
     span::Spans,
 };
@@ -45,6 +47,10 @@ pub(crate) struct Messages {
     of_request: Vec<Message>,
     /// By rank: name in error messages, with its stages.
     peers: Vec<String>,
+    /// By rank: the rank as seen by this one.
+    processes: Vec<Peer>,
+    /// Time after which a rank that does not answer is treated as dead.
+    stall_timeout: Option<Duration>,
     spin_timeout: Duration,
     /// Number of devices that compute with threads of this host, and of those that are computing.
     devices: usize,
@@ -113,7 +119,11 @@ enum Event {
 
 impl Messages {
     /// Prepares the messages of a program.
-    pub(crate) fn new(communicator: Arc<dyn Communicator>, program: &Program) -> Result<Self> {
+    pub(crate) fn new(
+        communicator: Arc<dyn Communicator>,
+        program: &Program,
+        stall_timeout: Option<Duration>,
+    ) -> Result<Self> {
         let (of_request, in_flight) = (program.messages.clone(), program.in_flight);
         let is_computing = |device: usize| !program.devices[device].is_queued() && program.bundle.has_stages(device);
         let last = (of_request.len() as u64).saturating_mul(in_flight as u64);
@@ -130,6 +140,8 @@ impl Messages {
             communicator,
             of_request,
             peers: program.peers.clone(),
+            processes: program.processes.clone(),
+            stall_timeout,
             spin_timeout: program.workers.idle_spin_timeout(),
             devices: (0..program.devices.len()).filter(|&device| is_computing(device)).count(),
             computing: AtomicUsize::new(0),
@@ -250,7 +262,9 @@ impl Messages {
     fn describe(&self, error: &Error) -> String {
         let peer = |rank: usize| self.peers.get(rank).map_or("", |peer| &peer[..]);
         match error {
-            Error::PeerFailed { rank, .. } | Error::InvalidMessage { rank, .. } => format!("{error}{}", peer(*rank)),
+            Error::PeerFailed { rank, .. } | Error::Stalled { rank, .. } | Error::InvalidMessage { rank, .. } => {
+                format!("{error}{}", peer(*rank))
+            }
             error => format!("rank {}: {error}{}", self.rank(), peer(self.rank())),
         }
     }

@@ -2,7 +2,7 @@
 
 use clap::{Parser, ValueEnum};
 use divi_runtime::{ColdStartMode, Recording};
-use std::{convert::Infallible, path::PathBuf, sync::LazyLock};
+use std::{convert::Infallible, path::PathBuf, sync::LazyLock, time::Duration};
 
 /// Versions of the tool and of the supported bundles.
 static VERSION: LazyLock<String> =
@@ -63,6 +63,9 @@ pub(crate) struct Arguments {
     /// Maximum number of inputs in flight; by default one more than a pipeline has stages and pairs of hosts with transfers, else 1
     #[arg(long, value_name = "N", value_parser = divi_cli::positive::<usize>)]
     pub(crate) in_flight: Option<usize>,
+    /// Treat a rank that does not answer for this time as dead (mpirun); by default, ranks wait for each other
+    #[arg(long, value_name = "SECONDS", value_parser = stall_timeout)]
+    pub(crate) stall_timeout: Option<Duration>,
     /// Copy weights to GPUs during the first run instead of at load time, and print its time
     #[arg(long, value_name = "WHEN")]
     cold: Option<ColdStart>,
@@ -149,6 +152,12 @@ fn input(text: &str) -> Result<Input, Infallible> {
         Some((name, file)) => (name.to_owned(), file.into()),
         None => (String::new(), text.into()),
     })
+}
+
+/// Parses a time in seconds. Shorter times than a millisecond are those of usual delays.
+fn stall_timeout(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().ok().filter(|seconds| (0.001..=1e9).contains(seconds));
+    seconds.map(Duration::from_secs_f64).ok_or_else(|| "must be a number of seconds from 0.001 to 1e9".to_owned())
 }
 
 fn tolerance(text: &str) -> Result<f64, String> {

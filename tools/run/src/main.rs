@@ -73,12 +73,21 @@ fn run(arguments: &Arguments) -> Result<ExitCode, String> {
 
 /// Loads the bundle, or the part of a rank.
 fn load(arguments: &Arguments, job: Option<&Job>) -> Result<ResilientRuntime, Error> {
-    let (&Arguments { threads, in_flight, .. }, cold) = (arguments, arguments.cold());
+    let (&Arguments { threads, in_flight, stall_timeout, .. }, cold) = (arguments, arguments.cold());
     let choices = arguments.choices.clone();
     let (allowed_paths, map_weights) = (arguments.allowed_paths.clone(), arguments.maps_weights);
     let communicator = job.map(Job::communicator);
-    let options =
-        Options { threads, in_flight, cold, choices, allowed_paths, map_weights, communicator, ..Options::default() };
+    let options = Options {
+        threads,
+        in_flight,
+        stall_timeout,
+        cold,
+        choices,
+        allowed_paths,
+        map_weights,
+        communicator,
+        ..Options::default()
+    };
     let observer: RecoveryObserver = Arc::new(recovery::report);
     ResilientRuntime::load(&arguments.bundle, options, (!arguments.is_quiet).then_some(observer))
 }

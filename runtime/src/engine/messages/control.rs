@@ -26,6 +26,8 @@ pub(super) enum Control {
     Fail { message: String, is_death: bool },
     /// All requests are complete, and there will be no others.
     End,
+    /// Sign of life.
+    Alive,
 }
 
 /// Failure of a rank's part of a request.
@@ -50,6 +52,7 @@ const COMPLETE_WITH_FAILURE: u64 = 3;
 const FAIL: u64 = 4;
 const END: u64 = 5;
 const FAIL_OF_DEATH: u64 = 6;
+const ALIVE: u64 = 7;
 
 impl Control {
     pub(super) fn encode(&self) -> Box<[u8; BYTES]> {
@@ -62,6 +65,7 @@ impl Control {
             Self::Fail { message, is_death: false } => (FAIL, 0, 0, 0, &message[..]),
             Self::Fail { message, is_death: true } => (FAIL_OF_DEATH, 0, 0, 0, &message[..]),
             Self::End => (END, 0, 0, 0, ""),
+            Self::Alive => (ALIVE, 0, 0, 0, ""),
         };
         let text = cut(text, MOST_TEXT);
         let numbers: [u64; NUMBERS] = [kind, request, slot as u64, step as u64, text.len() as u64];
@@ -89,6 +93,7 @@ impl Control {
             COMPLETE_WITH_FAILURE => Ok(Self::Complete { request, slot, failure: Some(PartFailure { step, message }) }),
             FAIL | FAIL_OF_DEATH => Ok(Self::Fail { message, is_death: kind == FAIL_OF_DEATH }),
             END => Ok(Self::End),
+            ALIVE => Ok(Self::Alive),
             _ => Err(invalid(&format!("its kind is {kind}"))),
         }
     }
@@ -108,6 +113,7 @@ mod tests {
             Control::Fail { message: "no memory".into(), is_death: false },
             Control::Fail { message: "rank 1 has failed".into(), is_death: true },
             Control::End,
+            Control::Alive,
         ] {
             assert_eq!(Control::decode(1, &control.encode()).unwrap(), control);
         }

@@ -7,6 +7,7 @@
 use super::{
     Event, Messages, PendingControl, PendingStep, State,
     control::{self, Control},
+    watch::Watch,
     wrong_size,
 };
 use crate::{
@@ -38,6 +39,8 @@ impl Engine {
         let mut idle_since = Instant::now();
         let mut closing_since = None;
         let mut events = vec![];
+        let watch = |timeout| Watch::new(timeout, messages.communicator.size(), Instant::now());
+        let mut watch = messages.stall_timeout.map(watch);
         loop {
             let has_controls = {
                 let mut state = messages.state.lock();
@@ -48,6 +51,7 @@ impl Engine {
                 }
                 !state.controls.is_empty()
             };
+            watch.iter_mut().for_each(|watch| self.find_stalled(messages, watch, &mut events));
             if !events.is_empty() {
                 idle_since = Instant::now();
                 self.handle(messages, &mut events, &worker);
@@ -236,6 +240,30 @@ impl Engine {
             }
         }
         events.extend(failure.map(Event::Broken));
+    }
+
+    /// Sends a sign of life, and looks for ranks that have stalled.
+    fn find_stalled(&self, messages: &Messages, watch: &mut Watch, events: &mut Vec<Event>) {
+        if messages.is_broken.load(Ordering::SeqCst) || messages.queue.lock().is_closing {
+            return;
+        }
+        let now = Instant::now();
+        for event in &*events {
+            if let Event::Control(rank, _) = event {
+                watch.hear(*rank, now);
+            }
+        }
+        if watch.is_due(now) {
+            messages.others().for_each(|rank| messages.push_control(rank, Control::Alive));
+        }
+        let Some(rank) = watch.stalled(messages.rank(), now) else { return };
+        let peer = messages.processes.get(rank);
+        // Without recovery, the launcher ends it with the other ranks.
+        let is_ended = messages.communicator.can_recover() && peer.is_some_and(|peer| peer.can_be_ended);
+        if let Some(process) = peer.and_then(|peer| peer.process).filter(|_| is_ended) {
+            process.kill();
+        }
+        events.push(Event::Broken(watch.error(rank, is_ended)));
     }
 
     /// Rejects messages that no step of this rank will receive.

@@ -86,6 +86,7 @@ impl Engine {
                 messages.set_outcome(Outcome::Closed);
                 Ok(())
             }
+            Control::Alive => Ok(()),
             Control::Begin { .. } | Control::Complete { .. } | Control::End => {
                 Err(invalid("it is not one that this rank may send".into()))
             }
