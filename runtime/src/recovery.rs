@@ -323,8 +323,12 @@ impl ResilientRuntime {
     /// Returns true if a runtime of the survivors replaces it, and false if all ranks leave the job.
     fn regroup(&self, state: &mut State, mut error: Option<Error>) -> Result<bool> {
         let started = Instant::now();
-        let is_recoverable = error.as_ref().is_none_or(Error::is_death) && self.may_recover(state);
-        let Some(communicator) = state.communicator.clone().filter(|_| is_recoverable) else {
+        let agrees = |communicator: &Arc<dyn Communicator>| match &error {
+            // Also without programs for losses: no rank leaves before all messages have arrived.
+            None => communicator.can_recover(),
+            Some(error) => error.is_death() && self.may_recover(state),
+        };
+        let Some(communicator) = state.communicator.clone().filter(agrees) else {
             // After an error, the caller ends the process at once, or drops this.
             if error.is_none() {
                 state.runtime = None;

@@ -1,4 +1,5 @@
 /* Binding to the implementation of MPI that this file is compiled with. */
+#define _POSIX_C_SOURCE 200809L
 #include "divi_mpi.h"
 
 #include <limits.h>
@@ -115,6 +116,13 @@ static int64_t initialize(struct divi_mpi_communicator **communicator) {
   int provided = MPI_THREAD_SINGLE;
   MPI_Comm comm = MPI_COMM_NULL;
   *communicator = NULL;
+#if HAS_FAULT_TOLERANCE
+  /* After the death of a rank, the fence at the end of MPI_Finalize sometimes waits forever (Open MPI 5.0.11). Ranks agree on the
+   * end of the job before they leave. */
+  if (getenv("OMPI_MCA_mpi_ft_enable") != NULL) {
+    setenv("OMPI_MCA_async_mpi_finalize", "1", 0);
+  }
+#endif
   int code = MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &provided);
   if (code != MPI_SUCCESS) {
     return fail(MPI_COMM_SELF, code, -1, NULL);
