@@ -1,8 +1,8 @@
 //! Description of a bundle as text.
 
 use divi_runtime::{
-    MemoryUse,
-    bundle::{Action, Bundle, Device, Mode},
+    Drivers, Error, MemoryUse,
+    bundle::{Action, Bundle, Device, Loss, Mode, Objective},
 };
 use std::{fmt::Write as _, path::Path};
 
@@ -13,7 +13,24 @@ pub(crate) fn checked(folder: &Path, bundle: &Bundle, in_flight: Option<usize>) 
     format!("{folder}: valid, {files} files, {}\n{}", size(bytes), memory(bundle, in_flight))
 }
 
-pub(crate) fn bundle(bundle: &Bundle, in_flight: Option<usize>) -> String {
+/// Program without a node, or the reason why there is none.
+pub(crate) type Replacement = (usize, Result<Bundle, String>);
+
+/// Reads the programs for the loss of each node.
+pub(crate) fn losses(folder: &Path, bundle: &Bundle) -> Result<Vec<Replacement>, Error> {
+    let read = |Loss { node, reason, .. }: &Loss| {
+        Ok((
+            *node,
+            match reason {
+                Some(reason) => Err(reason.clone()),
+                None => Ok(Bundle::read_without(folder, *node, &Drivers::default())?),
+            },
+        ))
+    };
+    bundle.losses.iter().map(read).collect()
+}
+
+pub(crate) fn bundle(bundle: &Bundle, losses: &[Replacement], in_flight: Option<usize>) -> String {
     let code: Vec<_> = bundle.executables.iter().map(|it| format!("{} ({})", it.file, it.format)).collect();
     let mut text = format!("model     {}\ncode      {}\n", bundle.model, code.join(", "));
     let objective = &bundle.objective;
@@ -21,13 +38,9 @@ pub(crate) fn bundle(bundle: &Bundle, in_flight: Option<usize>) -> String {
     if objective.inputs != 1 {
         let _ = write!(text, " of {} inputs", objective.inputs);
     }
-    if let Some(predicted) = objective.predicted_us {
-        let _ = write!(text, ", predicted {}", time(predicted));
-    }
-    if let Some(bound) = objective.bound_us {
-        let _ = write!(text, ", bound {}", time(bound));
-    }
+    text += &certificate(objective);
     text.push('\n');
+    text.extend(losses.iter().map(loss));
     for (ports, kind) in [(&bundle.inputs, "input    "), (&bundle.outputs, "output   ")] {
         for port in ports {
             let _ = writeln!(text, "{kind} {}: {}", port.name, bundle.values[port.value].tensor);
@@ -42,6 +55,20 @@ pub(crate) fn bundle(bundle: &Bundle, in_flight: Option<usize>) -> String {
         "stages    {stages} with {tasks} tasks in {calls} calls; {transfers} transfers, {constants} constants"
     );
     text + &memory(bundle, in_flight)
+}
+
+/// Returns the predicted value and the bound of a plan.
+fn certificate(objective: &Objective) -> String {
+    let predicted = objective.predicted_us.map(|predicted| format!(", predicted {}", time(predicted)));
+    let bound = objective.bound_us.map(|bound| format!(", bound {}", time(bound)));
+    predicted.unwrap_or_default() + &bound.unwrap_or_default()
+}
+
+fn loss((node, replacement): &Replacement) -> String {
+    match replacement {
+        Ok(other) => format!("loss      of node {node}: continues{}\n", certificate(&other.objective)),
+        Err(reason) => format!("loss      of node {node}: ends a job: {reason}\n"),
+    }
 }
 
 fn memory(bundle: &Bundle, in_flight: Option<usize>) -> String {

@@ -20,6 +20,7 @@ use job::Job;
 use measure::Outputs;
 use signals::Signals;
 use std::{
+    iter,
     process::ExitCode,
     sync::Arc,
     time::{Duration, Instant},
@@ -47,7 +48,10 @@ fn run(arguments: &Arguments) -> Result<ExitCode, String> {
     let folder = &arguments.bundle;
     if arguments.is_check {
         let bundle = Bundle::read(folder).map_err(|error| error.to_string())?;
-        bundle.check_allowing(folder, &arguments.allowed_paths).map_err(|error| error.to_string())?;
+        let losses = describe::losses(folder, &bundle).map_err(|error| error.to_string())?;
+        for bundle in iter::once(&bundle).chain(losses.iter().filter_map(|(_, other)| other.as_ref().ok())) {
+            bundle.check_allowing(folder, &arguments.allowed_paths).map_err(|error| error.to_string())?;
+        }
         if !arguments.is_quiet {
             files::print(&describe::checked(folder, &bundle, arguments.in_flight))?;
         }
@@ -55,7 +59,8 @@ fn run(arguments: &Arguments) -> Result<ExitCode, String> {
     }
     if arguments.is_info && !arguments.has_inputs() {
         let bundle = Bundle::read(folder).map_err(|error| error.to_string())?;
-        files::print(&describe::bundle(&bundle, arguments.in_flight))?;
+        let losses = describe::losses(folder, &bundle).map_err(|error| error.to_string())?;
+        files::print(&describe::bundle(&bundle, &losses, arguments.in_flight))?;
         return Ok(ExitCode::SUCCESS);
     }
     // Before other threads exist, also those of MPI.
@@ -112,7 +117,8 @@ fn serve_user(
     let expected = expected::read(&runtime, arguments)?;
     let reference = compare::reference(&runtime, &inputs, arguments)?;
     if arguments.is_info && !arguments.is_json {
-        files::print(&describe::bundle(runtime.bundle(), arguments.in_flight))?;
+        let losses = describe::losses(&arguments.bundle, runtime.bundle()).map_err(|error| error.to_string())?;
+        files::print(&describe::bundle(runtime.bundle(), &losses, arguments.in_flight))?;
     }
     // A recovery releases its memory.
     drop(runtime);

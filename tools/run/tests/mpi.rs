@@ -16,6 +16,7 @@ use divi_runtime::{
 use kit::{BundleBuilder, Folder, SIZE, call_of, floats};
 use launchers::{LIMIT, Mpi, finish, implementations};
 use std::{
+    cell::Cell,
     fs,
     io::{BufRead, BufReader, Read},
     process::{Child, Command, Output, Stdio},
@@ -217,37 +218,106 @@ fn resilient_chain(mode: Mode) -> Folder {
     written(builder, 4, 0.1)
 }
 
-#[test]
-fn requests_survive_the_death_of_a_rank() {
+/// Runs a resilient chain under each implementation with fault tolerance, and disturbs its ranks. `check` gets the output of the job,
+/// its errors, and the output of the model if it was written.
+fn disturb(
+    requests: &str,
+    options: &[&str],
+    disturb: impl Fn(&[u32]),
+    check: impl Fn(&Output, &[String], Option<Vec<f32>>),
+) {
+    let folder = resilient_chain(Mode::Pipeline);
     for mpi in implementations().iter().filter(|mpi| mpi.is_fault_tolerant) {
-        for mode in [Mode::Latency, Mode::Pipeline] {
-            let (folder, results) = (resilient_chain(mode), Folder::new());
-            let arguments = [
-                "--input",
-                folder.join("x.npy").to_str().unwrap().to_owned().leak(),
-                "--repeat",
-                "200",
-                "-o",
-                results.path().to_str().unwrap(),
-            ];
-            for victim in [1, 2] {
-                let job = mpi.start_ranks(&["--with-ft", "ulfm"], &[(3, &folder, &arguments[..])]);
-                let (output, ranks) = kill(job, 3, &[victim], Duration::from_millis(300));
-                let text = String::from_utf8_lossy(&output.stderr);
-                assert_eq!(output.status.code(), Some(0), "{text}");
-                assert!(text.contains(&format!("divi-run: warning: rank {victim} has failed (host '")), "{text}");
-                assert!(text.contains("outputs keep their bits"), "{text}");
-                assert!(ranks.iter().all(|rank| !is_running(*rank)), "a rank is left: {ranks:?}");
-                let outputs = npy::read(&fs::read(results.join("y.npy")).unwrap()).unwrap().to_f32().unwrap();
-                assert_eq!(outputs, [0.8; 4]);
-                fs::remove_file(results.join("y.npy")).unwrap();
-            }
-        }
+        let results = Folder::new();
+        let (input, output) = (folder.join("x.npy"), results.path().to_str().unwrap().to_owned());
+        let arguments = [&["--input", input.to_str().unwrap(), "--repeat", requests, "-o", &output], options].concat();
+        let job = mpi.start_ranks(&["--with-ft", "ulfm"], &[(3, &folder, &arguments)]);
+        let (output, ranks) = finish_disturbed(job, 3, &disturb);
+        assert!(ranks.iter().all(|rank| !is_running(*rank)), "a rank is left: {output:?}");
+        let written = fs::read(results.join("y.npy")).ok();
+        check(&output, &errors(&output), written.map(|bytes| npy::read(&bytes).unwrap().to_f32().unwrap()));
     }
 }
 
-/// Kills ranks of a job, one after the other, each after a delay. Returns the output of the job and its ranks.
-fn kill(mut job: Child, count: usize, victims: &[usize], delay: Duration) -> (Output, Vec<u32>) {
+/// Sends a signal to a process.
+fn send(signal: &str, process: u32) {
+    assert!(Command::new("kill").args([signal, &process.to_string()]).status().unwrap().success());
+}
+
+fn wait(millis: u64) {
+    thread::sleep(Duration::from_millis(millis));
+}
+
+#[test]
+fn requests_survive_the_death_of_a_rank() {
+    for victim in [1, 2] {
+        let kill = |ranks: &[u32]| {
+            wait(300);
+            send("-9", ranks[victim]);
+        };
+        disturb("200", &[], kill, |output, _, written| {
+            let text = String::from_utf8_lossy(&output.stderr);
+            assert_eq!((output.status.code(), written), (Some(0), Some(vec![0.8; 4])), "{text}");
+            assert!(text.contains(&format!("divi-run: warning: rank {victim} has failed (host '")), "{text}");
+            assert!(text.contains(&format!("with the plan without node {victim}, on 2 ranks; repeated ")), "{text}");
+            assert!(text.contains("outputs keep their bits"), "{text}");
+        });
+    }
+}
+
+#[test]
+fn a_rank_that_is_slow_is_not_dead() {
+    let pause = |ranks: &[u32]| {
+        wait(200);
+        send("-STOP", ranks[1]);
+        wait(1500);
+        send("-CONT", ranks[1]);
+    };
+    disturb("100", &[], pause, |output, errors, written| {
+        assert_eq!((output.status.code(), written), (Some(0), Some(vec![0.8; 4])), "{errors:?}");
+        assert!(!String::from_utf8_lossy(&output.stderr).contains("warning"), "{output:?}");
+    });
+}
+
+#[test]
+fn a_rank_that_stalls_is_dead_on_request() {
+    let stop = |ranks: &[u32]| {
+        wait(200);
+        send("-STOP", ranks[2]);
+    };
+    disturb("100", &["--stall-timeout", "1"], stop, |output, errors, written| {
+        assert_eq!((output.status.code(), written), (Some(0), Some(vec![0.8; 4])), "{errors:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("warning: rank 2 has failed"), "{output:?}");
+    });
+}
+
+#[test]
+fn deaths_without_a_plan_are_one_error_on_each_rank() {
+    for (victims, pause, reason) in [
+        (&[0][..], 0, "; node 0 has the inputs and outputs, and cannot be replaced"),
+        (&[1, 2], 10, "; the bundle has plans for the loss of one node"),
+        (&[2, 1], 300, "; the bundle has plans for the loss of one node"),
+    ] {
+        let kill = |ranks: &[u32]| {
+            wait(300);
+            for &victim in victims {
+                send("-9", ranks[victim]);
+                wait(pause);
+            }
+        };
+        disturb("1000", &[], kill, |output, errors, _| {
+            assert_eq!((output.status.code(), errors.len()), (Some(1), 3 - victims.len()), "{output:?}");
+            for error in errors {
+                assert!(error.contains("has failed (host '") && error.contains(", stage 'stage"), "{error}");
+                assert!(error.contains(reason), "{error}");
+            }
+            assert!(victims == [0] || errors[0].ends_with(" lost"), "{errors:?}");
+        });
+    }
+}
+
+/// Calls `disturb` with the ranks of a job when they have loaded, and waits for the job. Returns its output and its ranks.
+fn finish_disturbed(mut job: Child, count: usize, disturb: impl Fn(&[u32])) -> (Output, Vec<u32>) {
     let mut stderr = BufReader::new(job.stderr.take().unwrap());
     // Rank 0 prints a line when all ranks have loaded.
     let mut text = String::new();
@@ -255,10 +325,7 @@ fn kill(mut job: Child, count: usize, victims: &[usize], delay: Duration) -> (Ou
         assert!(stderr.read_line(&mut text).unwrap() > 0, "the job has ended: {text}");
     }
     let ranks = wait_for_ranks(&job, count);
-    for &victim in victims {
-        thread::sleep(delay);
-        assert!(Command::new("kill").args(["-9", &ranks[victim].to_string()]).status().unwrap().success());
-    }
+    disturb(&ranks);
     let rest = thread::spawn(move || {
         stderr.read_to_string(&mut text).unwrap();
         text.into_bytes()
@@ -270,26 +337,16 @@ fn kill(mut job: Child, count: usize, victims: &[usize], delay: Duration) -> (Ou
 
 /// Kills a rank of a pipeline with three ranks, and returns the errors of the others and the exit code of the launcher.
 fn kill_rank(mpi: &Mpi, options: &[&str], folder: &Folder, victim: usize) -> (Vec<String>, Option<i32>) {
-    let mut job = mpi.start_ranks(options, &[(3, folder, &["--random-inputs", "--repeat", "1000"])]);
-    let mut stderr = BufReader::new(job.stderr.take().unwrap());
-    // Rank 0 prints a line when all ranks have loaded.
-    let mut line = String::new();
-    while !line.starts_with("divi-run: 3 ranks, ") {
-        line.clear();
-        assert!(stderr.read_line(&mut line).unwrap() > 0, "the job has ended");
-    }
-    let ranks = wait_for_ranks(&job, 3);
-    // After the warm-up, all ranks have requests.
-    thread::sleep(Duration::from_millis(700));
-    let killed = Instant::now();
-    assert!(Command::new("kill").args(["-9", &ranks[victim].to_string()]).status().unwrap().success());
-    let rest = thread::spawn(move || {
-        let mut bytes = vec![];
-        stderr.read_to_end(&mut bytes).map(|_| bytes).unwrap()
+    let job = mpi.start_ranks(options, &[(3, folder, &["--random-inputs", "--repeat", "1000"])]);
+    let killed = Cell::new(None);
+    let (output, ranks) = finish_disturbed(job, 3, |ranks| {
+        // After the warm-up, all ranks have requests.
+        wait(700);
+        killed.set(Some(Instant::now()));
+        send("-9", ranks[victim]);
     });
-    let mut output = finish(job);
-    output.stderr = rest.join().unwrap();
-    assert!(killed.elapsed() < Duration::from_secs(10), "{:?}", killed.elapsed());
+    let time = killed.get().map_or(Duration::MAX, |killed| killed.elapsed());
+    assert!(time < Duration::from_secs(10), "{time:?}");
     let left: Vec<_> = (0..ranks.len()).filter(|rank| is_running(ranks[*rank])).collect();
     assert!(left.is_empty(), "ranks {left:?} are left after the death of rank {victim}: {output:?}");
     (errors(&output), output.status.code())
