@@ -617,7 +617,7 @@ module attributes {divi.contention = "some"} {}
 // -----
 
 // Tests that a misspelled divi attribute is rejected.
-// expected-error @below {{'func.func' op has unknown attribute 'divi.devcie': use another prefix, or one of divi.device, divi.pin, divi.exclude, divi.colocate, divi.weights, divi.precision, divi.start, divi.end, divi.stage, divi.batches, divi.moves, divi.copies, divi.resident, divi.inputs, divi.cost, divi.costs, divi.bound, divi.contention, divi.cold, divi.flops, divi.members, divi.plan and divi.*_bytes}}
+// expected-error @below {{'func.func' op has unknown attribute 'divi.devcie': use another prefix, or one of divi.device, divi.pin, divi.exclude, divi.colocate, divi.weights, divi.precision, divi.start, divi.end, divi.stage, divi.batches, divi.moves, divi.copies, divi.resident, divi.inputs, divi.cost, divi.costs, divi.bound, divi.contention, divi.cold, divi.flops, divi.members, divi.plan, divi.without, divi.reason and divi.*_bytes}}
 func.func private @stage() attributes {divi.devcie = @gpu0}
 
 // -----
@@ -1147,3 +1147,22 @@ module attributes {divi.cold = 1 : i64} {}
 // Tests that a negative node is rejected.
 // expected-error @below {{'divi.device' op is part of node -1: nodes are counted from 0}}
 divi.device @cpu0 {kind = "cpu", memory = 1 : i64, node = -1 : i64}
+
+// -----
+
+// expected-error @below {{attribute 'divi.without' belongs on a nested module, the plan for the loss of a node}}
+func.func @main() attributes {divi.without = 1 : i64} {
+  return
+}
+
+// -----
+
+// expected-error @below {{attribute 'divi.without' must be a number of preceding nodes, as in 1 : i64; it is "n1"}}
+module attributes {divi.without = "n1"} {
+}
+
+// -----
+
+// expected-error @below {{divi.reason}}
+module attributes {divi.reason = 1 : i64} {
+}
