@@ -18,6 +18,9 @@ struct Job {
     size: usize,
     shared: Mutex<Shared>,
     changed: Condvar,
+    /// By rank: its number at the start of the job.
+    original_ranks: Vec<usize>,
+    can_recover: bool,
     /// True if a send completes only after its message has been received (rendezvous), otherwise at once (eager).
     is_rendezvous: bool,
 }
@@ -31,6 +34,11 @@ struct Shared {
     /// By round: records of the ranks that have arrived.
     rounds: Vec<Vec<Option<Vec<u8>>>>,
     dead: Vec<usize>,
+    is_revoked: bool,
+    /// By round: flags of the ranks that have arrived.
+    agreements: Vec<Vec<Option<u32>>>,
+    /// Ranks that have survived, and by rank its index among them.
+    survivors: Option<Vec<(usize, Arc<Loopback>)>>,
 }
 
 struct Sent {
@@ -53,6 +61,7 @@ struct Own {
     receives: Vec<(u64, Receive)>,
     sends: HashMap<u64, Envelope>,
     round: usize,
+    agreement: usize,
 }
 
 /// Receive operation. Operations with the same sender and tag match messages in the order in which they were started.
@@ -69,9 +78,19 @@ unsafe impl Send for Receive {}
 impl Loopback {
     /// Returns all ranks of a job.
     pub(crate) fn job(size: usize, is_rendezvous: bool) -> Vec<Arc<Self>> {
+        Self::job_of((0..size).collect(), is_rendezvous, false)
+    }
+
+    /// Returns all ranks of a job that can continue after the death of a rank.
+    pub(crate) fn recoverable_job(size: usize, is_rendezvous: bool) -> Vec<Arc<Self>> {
+        Self::job_of((0..size).collect(), is_rendezvous, true)
+    }
+
+    fn job_of(original_ranks: Vec<usize>, is_rendezvous: bool, can_recover: bool) -> Vec<Arc<Self>> {
+        let size = original_ranks.len();
         let mailboxes = (0..size).map(|_| VecDeque::new()).collect();
         let shared = Mutex::new(Shared { mailboxes, ..Shared::default() });
-        let job = Arc::new(Job { size, shared, changed: Condvar::new(), is_rendezvous });
+        let job = Arc::new(Job { size, original_ranks, can_recover, shared, changed: Condvar::new(), is_rendezvous });
         (0..size).map(|rank| Arc::new(Self { job: job.clone(), rank, own: Mutex::default() })).collect()
     }
 
@@ -96,6 +115,14 @@ impl Loopback {
         self.job.shared.lock().unwrap()
     }
 
+    /// Returns an error for operations of this rank that end at once.
+    fn check_own(&self, shared: &Shared) -> Result<()> {
+        if self.job.can_recover && shared.dead.contains(&self.rank) {
+            return Err(Error::Communication { problem: "this rank has left".to_owned() });
+        }
+        if shared.is_revoked { Err(Error::Revoked) } else { Ok(()) }
+    }
+
     fn check_alive(shared: &Shared, rank: usize) -> Result<()> {
         let problem = || "it has left".to_owned();
         if shared.dead.contains(&rank) { Err(Error::PeerFailed { rank, problem: problem() }) } else { Ok(()) }
@@ -118,6 +145,7 @@ impl Communicator for Loopback {
     unsafe fn send(&self, to: usize, tag: u32, data: *const u8, bytes: u64) -> Result<Operation> {
         let mut own = self.own.lock().unwrap();
         let mut shared = self.shared();
+        self.check_own(&shared)?;
         own.next += 1;
         let (operation, envelope) = (own.next, Envelope { rank: to, tag, bytes });
         // SAFETY: guaranteed by the caller.
@@ -144,6 +172,7 @@ impl Communicator for Loopback {
             return Ok(Some(envelope));
         }
         let mut shared = self.shared();
+        self.check_own(&shared)?;
         let Some(index) = own.receives.iter().position(|(other, _)| *other == operation) else {
             let Some(envelope) = shared.open_sends.get(&(self.rank, operation)) else {
                 return Ok(Some(Envelope { rank: self.rank, tag: 0, bytes: 0 }));
@@ -171,6 +200,7 @@ impl Communicator for Loopback {
     fn probe(&self, tag: Option<u32>) -> Result<Option<Envelope>> {
         let own = self.own.lock().unwrap();
         let shared = self.shared();
+        self.check_own(&shared)?;
         let is_expected =
             |sent: &Sent| own.receives.iter().any(|(_, receive)| (receive.from, receive.tag) == (sent.from, sent.tag));
         let mut found = shared.mailboxes[self.rank].iter().filter(|sent| !is_expected(sent));
@@ -192,6 +222,7 @@ impl Communicator for Loopback {
         shared.rounds[round][self.rank] = Some(own.to_vec());
         self.job.changed.notify_all();
         loop {
+            self.check_own(&shared)?;
             if let Some(all) = shared.rounds[round].iter().cloned().collect() {
                 return Ok(all);
             }
@@ -200,6 +231,50 @@ impl Communicator for Loopback {
             }
             shared = self.job.changed.wait_timeout(shared, Duration::from_millis(50)).unwrap().0;
         }
+    }
+
+    fn can_recover(&self) -> bool {
+        self.job.can_recover
+    }
+
+    fn revoke(&self) -> Result<()> {
+        self.shared().is_revoked = true;
+        self.job.changed.notify_all();
+        Ok(())
+    }
+
+    fn agree(&self, flags: u32) -> Result<u32> {
+        let mut own = self.own.lock().unwrap();
+        let round = own.agreement;
+        own.agreement += 1;
+        let mut shared = self.shared();
+        if shared.agreements.len() <= round {
+            shared.agreements.push(vec![None; self.job.size]);
+        }
+        shared.agreements[round][self.rank] = Some(flags);
+        self.job.changed.notify_all();
+        loop {
+            let is_awaited = |rank: &usize| shared.agreements[round][*rank].is_none() && !shared.dead.contains(rank);
+            if !(0..self.job.size).any(|rank| is_awaited(&rank)) {
+                return Ok(shared.agreements[round].iter().flatten().fold(u32::MAX, |all, flags| all & flags));
+            }
+            shared = self.job.changed.wait_timeout(shared, Duration::from_millis(50)).unwrap().0;
+        }
+    }
+
+    fn survivors(&self) -> Result<Arc<dyn Communicator>> {
+        self.agree(0)?;
+        let mut shared = self.shared();
+        let alive: Vec<usize> = (0..self.job.size).filter(|rank| !shared.dead.contains(rank)).collect();
+        let original_ranks = alive.iter().map(|&rank| self.job.original_ranks[rank]).collect();
+        let make = || alive.into_iter().zip(Self::job_of(original_ranks, self.job.is_rendezvous, true)).collect();
+        let all = shared.survivors.get_or_insert_with(make);
+        let (_, own) = all.iter().find(|(rank, _)| *rank == self.rank).ok_or(Error::Revoked)?;
+        Ok(own.clone())
+    }
+
+    fn original_rank(&self, rank: usize) -> usize {
+        self.job.original_ranks[rank]
     }
 
     fn finalize(&self) -> Result<()> {

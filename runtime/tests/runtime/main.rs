@@ -11,5 +11,6 @@ mod kit;
 mod loopback;
 mod mutants;
 mod random;
+mod recovery;
 mod rejections;
 mod valgrind;
