@@ -18,6 +18,7 @@ use crate::{
 };
 use device::part_bytes;
 use divi_threads::{Executor, Ready};
+pub use messages::ClockDifference;
 pub(crate) use messages::Messages;
 use messages::PartFailure;
 use std::{

@@ -58,6 +58,7 @@ pub use cold::ColdStart;
 pub use divi_random_weights as random_weights;
 pub use drivers::Drivers;
 pub use dtype::DType;
+pub use engine::ClockDifference;
 pub use error::{Error, Result};
 pub use footprint::MemoryUse;
 pub use hal::ColdStartMode;

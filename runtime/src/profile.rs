@@ -9,7 +9,7 @@ const FORMAT: &str = "divi-profile/1";
 /// Returns a profile per device kind as (kind, text). An entry has the median time of the tasks with the same profile key;
 /// tasks without a key are left out.
 pub fn profiles(runtime: &Runtime, spans: &[Span]) -> Vec<(String, String)> {
-    let bundle = runtime.bundle();
+    let bundle = runtime.plan();
     let mut kinds: Vec<(String, Vec<Measured>)> = Vec::new();
     for ((step, task), micros) in times(spans) {
         let Action::Launch { stage, .. } = bundle.steps[step].action else { continue };

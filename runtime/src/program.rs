@@ -21,6 +21,8 @@ use std::{collections::HashMap, ops::Range, path::Path, ptr, sync::Arc};
 /// Bundle, or the part of it that this host runs, with its devices, constants and transports.
 pub(crate) struct Program {
     pub(crate) bundle: Bundle,
+    /// The whole bundle, if `bundle` is a part of it.
+    whole: Option<Bundle>,
     /// By step: its index in the whole bundle.
     pub(crate) whole_steps: Vec<usize>,
     /// Messages between all hosts.
@@ -94,7 +96,7 @@ impl Program {
     /// Loads code and constants onto open devices.
     fn load_opened(
         folder: &Path,
-        Opened { part, devices, properties }: Opened,
+        Opened { whole, part, devices, properties }: Opened,
         options: &Options,
         in_flight: usize,
         share: &CoreShare,
@@ -131,6 +133,7 @@ impl Program {
         let transports = lanes.links.iter().map(|&link| transport(&loaded, link, &options.transport)).collect();
         Ok(Self {
             bundle,
+            whole,
             whole_steps,
             messages,
             peers: vec![],
@@ -144,6 +147,11 @@ impl Program {
             transports,
             workers,
         })
+    }
+
+    /// Returns the whole bundle.
+    pub(crate) fn plan(&self) -> &Bundle {
+        self.whole.as_ref().unwrap_or(&self.bundle)
     }
 
     /// Allocates memory for the values of a device. Host memory is pinned if a link connects it to a device with its own
@@ -243,6 +251,8 @@ fn describe_peer(whole: &Bundle, (rank, original): (usize, usize), host: &str) -
 
 /// Open devices for the part of a bundle that this host runs.
 struct Opened {
+    /// The whole bundle, if `part` is not all of it.
+    whole: Option<Bundle>,
     part: HostPart,
     devices: Vec<Arc<dyn Device>>,
     properties: Vec<Properties>,
@@ -255,16 +265,16 @@ fn open(folder: &Path, whole: Bundle, options: &Options, (in_flight, usual): (us
     let properties_of = |bundle: &Bundle| -> Result<Vec<Properties>> {
         Ok(drivers.of(bundle)?.iter().map(|driver| driver.properties()).collect())
     };
-    let part = match options.communicator.as_deref() {
+    let (part, whole) = match options.communicator.as_deref() {
         Some(communicator) => {
             whole.check_ports().map_err(|reason| Error::malformed(&folder.join(DESCRIPTION), reason))?;
             let properties = properties_of(&whole)?;
             let is_on_host: Vec<bool> = properties.iter().map(|device| device.memory == MemorySpace::Host).collect();
-            whole.part(communicator.rank(), &is_on_host)
+            (whole.part(communicator.rank(), &is_on_host), Some(whole))
         }
         None => {
             let (steps, ranges) = ((0..whole.steps.len()).collect(), whole.ranges());
-            HostPart { steps, messages: vec![], ranges, bundle: whole }
+            (HostPart { steps, messages: vec![], ranges, bundle: whole }, None)
         }
     };
     let bundle = &part.bundle;
@@ -283,7 +293,7 @@ fn open(folder: &Path, whole: Bundle, options: &Options, (in_flight, usual): (us
         devices.push(driver.open(bundle, index, *ordinal)?);
         *ordinal += 1;
     }
-    Ok(Opened { part, devices, properties })
+    Ok(Opened { whole, part, devices, properties })
 }
 
 /// Returns for each constant whether a device in host memory reads it.

@@ -4,7 +4,7 @@ use crate::{
     admission::Admission,
     bundle::{Bundle, Port, Tensor},
     dtype::DType,
-    engine::{Engine, Messages, Worker},
+    engine::{ClockDifference, Engine, Messages, Worker},
     error::{Error, Result},
     footprint::{self, MemoryUse},
     hal,
@@ -20,10 +20,7 @@ use crate::{
 use divi_threads::Executor;
 use std::{
     path::Path,
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicU8, Ordering},
-    },
+    sync::{Arc, Mutex, PoisonError, atomic::AtomicU8},
     thread::JoinHandle,
     time::Instant,
 };
@@ -136,6 +133,11 @@ impl Runtime {
         &self.engine.program.bundle
     }
 
+    /// Returns the description of the whole bundle, of which ranks run parts.
+    pub fn plan(&self) -> &Bundle {
+        self.engine.program.plan()
+    }
+
     /// Returns the names and types of the model's inputs.
     pub fn inputs(&self) -> impl Iterator<Item = (&str, &Tensor)> {
         let bundle = self.bundle();
@@ -236,28 +238,21 @@ impl Runtime {
         self.cancel_all();
     }
 
-    /// Sets which spans are recorded from now on.
+    /// Sets which spans are recorded from now on, by all ranks if this is rank 0.
     pub fn record(&self, recording: Recording) {
-        if recording == Recording::Steps {
-            // On failure, the spans of the device are dropped and counted.
-            let now = || self.engine.now();
-            self.engine.program.devices.iter().for_each(|device| _ = device.queue().set_clock(&now));
-        }
-        self.engine.recording.swap(recording as u8, Ordering::Relaxed);
+        self.engine.record(recording);
     }
 
-    /// Returns the recorded spans and the number of dropped ones, and clears both.
+    /// Returns the recorded spans and the number of dropped ones, and clears both. At rank 0, they are those of all ranks, on
+    /// its clock; at other ranks, they are its own. Their steps are those of [`Runtime::plan`].
     pub fn take_spans(&self) -> (Vec<Span>, u64) {
-        let (mut all, mut dropped) = (Vec::new(), 0);
-        let of_executors = self.engine.executors.iter().map(|executor| std::mem::take(&mut *executor.state()));
-        let of_devices = self.engine.program.devices.iter().map(|device| device.queue().take_times().0);
-        let of_messages = self.engine.messages.iter().map(Messages::take_spans);
-        for spans in of_executors.chain(of_devices).chain(of_messages) {
-            all.extend(spans.spans);
-            dropped += spans.dropped;
-        }
-        all.sort_by_key(|span| (span.begin_ns, span.step, span.task));
-        (all, dropped)
+        let (spans, dropped, _) = self.engine.take_spans();
+        (spans, dropped)
+    }
+
+    /// As [`Runtime::take_spans`], with the differences of the clocks of other ranks from that of rank 0.
+    pub fn take_spans_and_clocks(&self) -> (Vec<Span>, u64, Vec<ClockDifference>) {
+        self.engine.take_spans()
     }
 
     /// Returns the product name of the first device of a kind; empty if there is none.
@@ -267,9 +262,9 @@ impl Runtime {
         found.map_or_else(String::new, |(_, device)| device.device.name())
     }
 
-    /// Returns the memory use of each device.
+    /// Returns the memory use of each device of [`Runtime::plan`].
     pub fn memory(&self) -> Vec<MemoryUse> {
-        MemoryUse::planned(self.bundle(), Some(self.in_flight()))
+        MemoryUse::planned(self.plan(), Some(self.in_flight()))
     }
 
     /// Checks the inputs and returns them in the bundle's order.

@@ -1,6 +1,7 @@
 //! Traces for Chrome and Perfetto with measured and predicted spans.
 
 use crate::{
+    ClockDifference,
     bundle::{Action, Bundle, Lanes, Step},
     span::Span,
 };
@@ -11,8 +12,8 @@ const MEASURED: u32 = 1;
 const PREDICTED: u32 = 2;
 
 /// Returns the trace as JSON, one event per line. Each lane has a track for measured spans and one for predicted spans, which
-/// are relative to the start of their request.
-pub fn trace(bundle: &Bundle, spans: &[Span]) -> String {
+/// are relative to the start of their request. Spans are on one clock; `clocks` are the differences of those of other ranks.
+pub fn trace(bundle: &Bundle, spans: &[Span], clocks: &[ClockDifference]) -> String {
     let lanes = bundle.lanes();
     let mut events = Vec::new();
     for (process, name) in [(MEASURED, "measured"), (PREDICTED, "predicted")] {
@@ -35,7 +36,16 @@ pub fn trace(bundle: &Bundle, spans: &[Span]) -> String {
         predict(bundle, &lanes, request, begin_ns as f64 / 1e3, &mut events);
     }
     let lines: Vec<String> = events.iter().map(Value::to_string).collect();
-    format!("{{\"displayTimeUnit\": \"ms\", \"traceEvents\": [\n{}\n]}}\n", lines.join(",\n"))
+    let clock = |clock: &ClockDifference| {
+        let micros = |nanos: i64| nanos as f64 / 1e3;
+        json!({"rank": clock.rank, "drift_us": micros(clock.drift_ns), "error_us": clock.error_ns as f64 / 1e3})
+    };
+    let clocks: Vec<Value> = clocks.iter().map(clock).collect();
+    format!(
+        "{{\"displayTimeUnit\": \"ms\", \"otherData\": {}, \"traceEvents\": [\n{}\n]}}\n",
+        json!({"clocks": clocks}),
+        lines.join(",\n")
+    )
 }
 
 fn measured(bundle: &Bundle, lanes: &Lanes, span: &Span) -> Value {
@@ -48,6 +58,9 @@ fn measured(bundle: &Bundle, lanes: &Lanes, span: &Span) -> Value {
         _ => (bundle.step_name(step), kind(&step.action), step.duration_us),
     };
     let mut details = details(span.request, step);
+    if let Action::Transfer { input, .. } = step.action {
+        details["bytes"] = json!(bundle.values[input].tensor.bytes);
+    }
     if let Some(predicted) = predicted {
         details["predicted_us"] = json!(predicted);
     }

@@ -8,6 +8,7 @@
 mod control;
 mod polling;
 mod protocol;
+mod spans;
 mod watch;
 
 use crate::{
@@ -24,9 +25,11 @@ use divi_threads::{
     Ready,
     sync::{Condition, Mutex},
 };
+pub use spans::ClockDifference;
+use spans::Collected;
 use std::{
     cmp::Reverse,
-    collections::BinaryHeap,
+    collections::{BTreeMap, BinaryHeap},
     mem,
     sync::{
         Arc,
@@ -59,6 +62,9 @@ pub(crate) struct Messages {
     changed: Condition,
     state: Mutex<State>,
     is_broken: AtomicBool,
+    /// By rank: spans and clocks, at rank 0.
+    collected: Mutex<BTreeMap<usize, Collected>>,
+    has_collected: Condition,
     /// Result of the job on this rank, once it has ended.
     outcome: Mutex<Option<Outcome>>,
     ended: Condition,
@@ -149,6 +155,8 @@ impl Messages {
             changed: Condition::default(),
             state: Mutex::default(),
             is_broken: AtomicBool::new(false),
+            collected: Mutex::default(),
+            has_collected: Condition::default(),
             outcome: Mutex::default(),
             ended: Condition::default(),
         })
@@ -267,10 +275,6 @@ impl Messages {
             }
             error => format!("rank {}: {error}{}", self.rank(), peer(self.rank())),
         }
-    }
-
-    pub(crate) fn take_spans(&self) -> Spans {
-        mem::take(&mut self.state.lock().spans)
     }
 
     fn tag(&self, slot: usize, message: usize) -> u32 {

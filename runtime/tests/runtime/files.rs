@@ -31,7 +31,7 @@ fn spans_become_traces_and_profiles() {
     assert!(spans.iter().all(|span| span.begin_ns <= span.end_ns && (1..=3).contains(&span.request)));
     assert!(runtime.take_spans().0.is_empty());
 
-    let text = trace(runtime.bundle(), &spans);
+    let text = trace(runtime.bundle(), &spans, &[]);
     let events = serde_json::from_str::<Value>(&text).unwrap()["traceEvents"].as_array().unwrap().clone();
     let named = |process: u64, name: &str| {
         events.iter().filter(|event| event["ph"] == "X" && event["pid"] == process && event["name"] == name).count()

@@ -149,8 +149,11 @@ fn a_rank_loads_its_own_part() {
             assert_eq!(runtime.in_flight(), 7, "one, one per stage, and one per pair of hosts");
             runtime.record(Recording::Steps);
             stream(runtime, 1)?;
-            let steps = runtime.take_spans().0.iter().filter(|span| span.task.is_none()).count();
-            assert_eq!(steps, 3, "launch, send, receive");
+            let (spans, dropped, clocks) = runtime.take_spans_and_clocks();
+            assert_eq!(dropped, 0);
+            let steps: Vec<usize> = spans.iter().filter(|span| span.task.is_none()).map(|span| span.step).collect();
+            assert_eq!(steps, [0, 1, 2, 3, 4, 5], "a launch and a message of each rank, in the order of the plan");
+            assert_eq!(clocks.iter().map(|clock| clock.rank).collect::<Vec<_>>(), [1, 2]);
             Ok(())
         },
     );

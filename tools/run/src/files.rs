@@ -105,7 +105,7 @@ pub(crate) fn file_name(name: &str, taken: &mut HashSet<String>) -> String {
 
 pub(crate) fn write_measurements(arguments: &Arguments, runtime: &Runtime, measured: &Measured) -> Result<(), String> {
     if let Some(path) = &arguments.trace {
-        write(path, trace(runtime.bundle(), &measured.spans).as_bytes())?;
+        write(path, trace(runtime.plan(), &measured.spans, &measured.clocks).as_bytes())?;
     }
     if let Some(path) = &arguments.profile {
         let profiles = profiles(runtime, &measured.spans);

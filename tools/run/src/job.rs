@@ -35,7 +35,7 @@ impl Job {
         let world = self.0.world();
         let rank = world.rank();
         if rank == 0
-            && let Err(message) = check(arguments)
+            && let Err(message) = files::check_outputs(arguments, Bundle::read(&arguments.bundle).ok().as_ref())
         {
             // The other ranks end with this error, too.
             return match refuse(&**world, &message) {
@@ -93,14 +93,4 @@ impl Job {
 /// Returns true if all ranks end with the error, so that they can leave MPI together.
 fn is_agreed(error: &Error) -> bool {
     !error.is_death() && !matches!(error, Error::InvalidMessage { .. } | Error::Communication { .. })
-}
-
-/// Checks arguments before anything is loaded.
-fn check(arguments: &Arguments) -> Result<(), String> {
-    for (is_given, option) in [(arguments.trace.is_some(), "--trace"), (arguments.profile.is_some(), "--profile-out")] {
-        if is_given {
-            return Err(format!("{option} does not support several ranks yet: run the bundle in one process"));
-        }
-    }
-    files::check_outputs(arguments, Bundle::read(&arguments.bundle).ok().as_ref())
 }

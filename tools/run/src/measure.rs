@@ -1,7 +1,9 @@
 //! Measured runs.
 
 use crate::arguments::Arguments;
-use divi_runtime::{Error, Recording, ResilientRuntime, ResilientTicket, Span, TensorData, TensorRef, bundle::Mode};
+use divi_runtime::{
+    ClockDifference, Error, Recording, ResilientRuntime, ResilientTicket, Span, TensorData, TensorRef, bundle::Mode,
+};
 use std::{collections::VecDeque, sync::Arc, time::Instant};
 
 /// Outputs of a run, with their names.
@@ -20,6 +22,8 @@ pub(crate) struct Measured {
     pub(crate) cold: Option<f64>,
     pub(crate) spans: Vec<Span>,
     pub(crate) left_out: u64,
+    /// Clocks of other ranks.
+    pub(crate) clocks: Vec<ClockDifference>,
 }
 
 /// Maximum number of additional runs that are recorded for step times.
@@ -52,7 +56,7 @@ pub(crate) fn measure(
         // Recorded in separate runs, since recording takes time.
         let runs = arguments.repeat.min(RECORDED_RUNS);
         let steps = recorded(runtime, Recording::Steps, || run(runtime, &inputs, runs, check))?;
-        (measured.spans, measured.left_out) = (steps.spans, steps.left_out);
+        (measured.spans, measured.left_out, measured.clocks) = (steps.spans, steps.left_out, steps.clocks);
     }
     measured.cold = cold;
     Ok(measured)
@@ -66,7 +70,7 @@ fn recorded(
     runtime.record(recording);
     let mut measured = run()?;
     runtime.record(Recording::Off);
-    (measured.spans, measured.left_out) = runtime.current()?.take_spans();
+    (measured.spans, measured.left_out, measured.clocks) = runtime.current()?.take_spans_and_clocks();
     Ok(measured)
 }
 
@@ -89,7 +93,7 @@ fn one_by_one(
     (0..runs).try_for_each(|_| ticket())?;
     let total: f64 = latencies.iter().sum();
     let throughput = inputs_of_request(runtime)? * runs as f64 / (total / 1e6);
-    Ok(Measured { outputs, latencies, throughput, cold: None, spans: vec![], left_out: 0 })
+    Ok(Measured { outputs, latencies, throughput, cold: None, spans: vec![], left_out: 0, clocks: vec![] })
 }
 
 /// Runs with as many requests in flight as the runtime admits.
@@ -123,7 +127,7 @@ fn stream(
         _ => runs as f64 / start.elapsed().as_secs_f64(),
     };
     let throughput = throughput * inputs_of_request(runtime)?;
-    Ok(Measured { outputs, latencies, throughput, cold: None, spans: vec![], left_out: 0 })
+    Ok(Measured { outputs, latencies, throughput, cold: None, spans: vec![], left_out: 0, clocks: vec![] })
 }
 
 /// Returns the number of inputs of a request.

@@ -7,12 +7,16 @@ use crate::{
     measure::Measured,
 };
 use divi_runtime::{
-    ColdStart, Runtime,
-    bundle::{Action, Mode, Step},
+    ColdStart, Runtime, Span,
+    bundle::{Action, Bundle, Mode, Step},
     median,
 };
 use serde_json::{Value, json};
-use std::{fs, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    time::Duration,
+};
 
 pub(crate) fn report(
     runtime: &Runtime,
@@ -70,7 +74,7 @@ pub(crate) fn report(
 }
 
 fn as_json(runtime: &Runtime, measured: &Measured, load_time: Duration) -> Value {
-    let bundle = runtime.bundle();
+    let bundle = runtime.plan();
     let statistics = Statistics::of(&measured.latencies);
     let devices = bundle.devices.iter().zip(runtime.memory()).map(
         |(device, used)| json!({"id": device.id, "weights": used.weights, "arena": used.arena, "values": used.values}),
@@ -91,6 +95,7 @@ fn as_json(runtime: &Runtime, measured: &Measured, load_time: Duration) -> Value
             json!({"overlap": cold.overlap_us, "copy-first": cold.copy_first_us})
         }),
         "steps": steps(runtime, measured),
+        "links": links(runtime.plan(), &measured.spans),
         "load_us": load_time.as_secs_f64() * 1e6,
         "peak_memory_bytes": peak_memory(),
         "devices": devices.collect::<Vec<_>>(),
@@ -100,7 +105,7 @@ fn as_json(runtime: &Runtime, measured: &Measured, load_time: Duration) -> Value
 /// Returns the times of each step in the order of the plan: the median over all recorded runs, and the time in each of them. Runs
 /// of a step are in the order of their requests, so that those of several steps are comparable.
 fn steps(runtime: &Runtime, measured: &Measured) -> Vec<Value> {
-    let bundle = runtime.bundle();
+    let bundle = runtime.plan();
     let device = |value: usize| &bundle.devices[bundle.values[value].device].id;
     let of_step = |(index, step): (usize, &Step)| {
         let spans = measured.spans.iter().filter(|span| span.step == index && span.task.is_none());
@@ -120,6 +125,23 @@ fn steps(runtime: &Runtime, measured: &Measured) -> Vec<Value> {
         json
     };
     bundle.steps.iter().enumerate().map(of_step).collect()
+}
+
+/// Returns the bytes that were transferred over each link in the recorded runs, and those that the plan transfers in as many.
+fn links(bundle: &Bundle, spans: &[Span]) -> Vec<Value> {
+    let requests: BTreeSet<u64> = spans.iter().map(|span| span.request).collect();
+    let mut bytes: BTreeMap<(usize, usize), (u64, u64)> = BTreeMap::new();
+    for (index, step) in bundle.steps.iter().enumerate() {
+        let Action::Transfer { input, output } = step.action else { continue };
+        let of_link = bytes.entry((bundle.values[input].device, bundle.values[output].device)).or_default();
+        let of_transfer = bundle.values[input].tensor.bytes;
+        let measured = spans.iter().filter(|span| span.step == index && span.task.is_none()).count();
+        of_link.0 += measured as u64 * of_transfer;
+        of_link.1 += requests.len() as u64 * of_transfer;
+    }
+    let id = |device: usize| &bundle.devices[device].id;
+    let link = |((from, to), (bytes, planned)): ((usize, usize), (u64, u64))| json!({"from": id(from), "to": id(to), "bytes": bytes, "planned_bytes": planned});
+    bytes.into_iter().map(link).collect()
 }
 
 /// Returns the predicted inputs per second, if the plan has a prediction.

@@ -15,8 +15,10 @@ use divi_runtime::{
 };
 use kit::{BundleBuilder, Folder, SIZE, call_of, floats};
 use launchers::{LIMIT, Mpi, finish, implementations};
+use serde_json::Value;
 use std::{
     cell::Cell,
+    collections::BTreeSet,
     fs,
     io::{BufRead, BufReader, Read},
     process::{Child, Command, Output, Stdio},
@@ -184,15 +186,51 @@ fn errors_before_the_first_request_end_all_ranks() {
         let lines = errors(&finish(mpi.start(2, &one, &["--random-inputs"])));
         assert!(lines.iter().all(|line| line.contains("for 1 host, and the job has 2 ranks: start one")), "{lines:?}");
         // An error of rank 0 only, before and after it has loaded.
-        let trace = errors(&finish(mpi.start(2, &folder, &["--random-inputs", "--trace", "t.json"])));
         let inputs = errors(&finish(mpi.start(2, &folder, &[])));
         let outputs = errors(&finish(mpi.start(2, &folder, &["--random-inputs", "-o", out.to_str().unwrap()])));
-        for (lines, part) in
-            [(trace, "--trace does not support several ranks"), (inputs, "missing inputs"), (outputs, "/out")]
-        {
+        for (lines, part) in [(inputs, "missing inputs"), (outputs, "/out")] {
             assert_eq!(lines.len(), 2, "{lines:?}");
             assert!(lines.iter().all(|line| line.contains(part)), "{lines:?}");
         }
+    }
+}
+
+/// Traces, profiles and reports have the spans of all ranks, on one clock.
+#[test]
+fn ranks_are_recorded_on_one_clock() {
+    let (folder, out) = (chain(Mode::Pipeline, 3, "scale"), Folder::new());
+    for mpi in implementations() {
+        let trace = out.join("trace.json").to_str().unwrap().to_owned();
+        let options = ["--random-inputs", "--repeat=5", "--warmup=2"];
+        let output = finish(mpi.start(3, &folder, &[&options[..], &["--trace", &trace]].concat()));
+        assert!(output.status.success(), "{output:?}");
+        let trace: Value = serde_json::from_str(&fs::read_to_string(trace).unwrap()).unwrap();
+        let drifts: Vec<f64> = trace["otherData"]["clocks"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|it| it["drift_us"].as_f64().unwrap())
+            .collect();
+        assert!(drifts.len() == 2 && drifts.iter().all(|drift| drift.abs() < 1e5), "{drifts:?}");
+        let events: Vec<&Value> = trace["traceEvents"].as_array().unwrap().iter().collect();
+        let spans = |kind: &str| {
+            let is_it = |event: &&&Value| event["cat"] == kind && event["pid"] == 1;
+            events.iter().filter(is_it).map(|event| (event["args"]["request"].as_u64(), *event)).collect::<Vec<_>>()
+        };
+        let (stages, transfers) = (spans("stage"), spans("transfer"));
+        assert_eq!((stages.len(), transfers.len()), (15, 15), "three stages and messages for each of five requests");
+        assert!(transfers.iter().all(|(_, event)| event["args"]["bytes"] == SIZE * 4));
+        let lanes: BTreeSet<u64> = stages.iter().map(|(_, event)| event["tid"].as_u64().unwrap()).collect();
+        assert_eq!(lanes.len(), 3, "all devices");
+
+        let output = finish(mpi.start(3, &folder, &[&options[..], &["--json"]].concat()));
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(report["devices"].as_array().unwrap().len(), 3);
+        let steps = report["steps"].as_array().unwrap();
+        assert!(steps.iter().all(|step| step["runs_us"].as_array().unwrap().len() == 5), "{steps:?}");
+        let links = report["links"].as_array().unwrap();
+        assert_eq!(links.len(), 3, "{links:?}");
+        assert!(links.iter().all(|link| link["bytes"] == SIZE * 4 * 5 && link["planned_bytes"] == link["bytes"]));
     }
 }
 

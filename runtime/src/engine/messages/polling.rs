@@ -111,7 +111,10 @@ impl Engine {
             (mem::take(&mut queue.steps), mem::take(&mut queue.controls))
         };
         let mut is_complete = true;
-        for (to, control) in controls {
+        for (to, mut control) in controls {
+            if let Control::Clock { sent_ns } = &mut control {
+                *sent_ns = self.now();
+            }
             let bytes = control.encode();
             // SAFETY: the bytes are on the heap, and are kept until the operation is complete.
             let started =

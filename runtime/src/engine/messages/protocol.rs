@@ -87,9 +87,18 @@ impl Engine {
                 Ok(())
             }
             Control::Alive => Ok(()),
-            Control::Begin { .. } | Control::Complete { .. } | Control::End => {
-                Err(invalid("it is not one that this rank may send".into()))
+            Control::Record { .. } | Control::Clock { .. } | Control::TakeSpans if rank == 0 => {
+                self.control_of_spans(messages, rank, control);
+                Ok(())
             }
+            Control::Spans { spans, .. } if spans.iter().any(|span| span.step >= self.program.plan().steps.len()) => {
+                Err(invalid("a span is of a step that does not exist".into()))
+            }
+            Control::ClockReply { .. } | Control::Spans { .. } if messages.rank() == 0 => {
+                self.control_of_spans(messages, rank, control);
+                Ok(())
+            }
+            _ => Err(invalid("it is not one that this rank may send".into())),
         }
     }
 
