@@ -415,17 +415,15 @@ impl ResilientRuntime {
         let (Some(observer), Some(node)) = (&self.observer, lost_node) else { return };
         let duration = started.elapsed();
         let whole = Bundle::read_for(&self.folder, &self.options.drivers);
-        let otherwise = whole.map(|whole| {
-            Bundle::read_without(&self.folder, node, &self.options.drivers)
-                .map(|other| whole.tasks_computed_otherwise(&other).into_iter().map(str::to_owned).collect())
-        });
+        let otherwise =
+            whole.map(|whole| whole.tasks_computed_otherwise(runtime.plan()).into_iter().map(str::to_owned).collect());
         observer(&Recovery {
             problem: describe(&[node], &state.names),
             node,
             ranks: state.communicator.as_ref().map_or(1, |communicator| communicator.size()),
             repeated: repeated + state.blocking.len(),
             duration,
-            tasks_computed_otherwise: otherwise.and_then(|names| names).unwrap_or_default(),
+            tasks_computed_otherwise: otherwise.unwrap_or_default(),
         });
     }
 }

@@ -140,8 +140,12 @@ fn links(bundle: &Bundle, spans: &[Span]) -> Vec<Value> {
         of_link.1 += requests.len() as u64 * of_transfer;
     }
     let id = |device: usize| &bundle.devices[device].id;
-    let link = |((from, to), (bytes, planned)): ((usize, usize), (u64, u64))| json!({"from": id(from), "to": id(to), "bytes": bytes, "planned_bytes": planned});
-    bytes.into_iter().map(link).collect()
+    bytes
+        .into_iter()
+        .map(|((from, to), (bytes, planned))| {
+            json!({"from": id(from), "to": id(to), "bytes": bytes, "planned_bytes": planned})
+        })
+        .collect()
 }
 
 /// Returns the predicted inputs per second, if the plan has a prediction.

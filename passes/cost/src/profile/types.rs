@@ -19,13 +19,13 @@ pub struct MemberTypes {
 /// Type of an operand. In files: `const f32[64,3,7,7]`, `inner f32[N,64,112,112]`, `f32[N,3,224,224]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OperandType {
-    /// Where the value is from.
+    /// Source of the value.
     pub origin: Origin,
     /// Type.
     pub ty: ValueType,
 }
 
-/// Where an operand is from.
+/// Source of an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// A constant.
@@ -126,8 +126,9 @@ impl Entry {
         let mut task = Task { members: vec![], read: 0, weights: 0, written: 0 };
         let mut placed: u64 = 0;
         for (op, types) in self.ops.iter().zip(types) {
-            let counted = types.count(op, batch)?.without_copies(types.bytes(Origin::Placed, batch));
-            placed = placed.saturating_add(types.bytes(Origin::Placed, batch));
+            let in_result = types.bytes(Origin::Placed, batch);
+            let counted = types.count(op, batch)?.without_copies(in_result);
+            placed = placed.saturating_add(in_result);
             task.read = task.read.saturating_add(counted.read.saturating_sub(types.bytes(Origin::Inner, batch)));
             task.weights = task.weights.saturating_add(counted.weights);
             task.members.push(counted);

@@ -44,7 +44,7 @@ struct Comparison {
     round_trip_ns: u64,
 }
 
-/// What rank 0 has received from another rank.
+/// Spans of another rank at rank 0, and the comparisons of its clock.
 #[derive(Default)]
 pub(super) struct Collected {
     /// The comparison of the shortest round trip, and the number of round trips.
@@ -84,6 +84,7 @@ impl Engine {
         let Spans { mut spans, mut dropped } = self.take_own_spans();
         let mut clocks = vec![];
         if let Some(messages) = self.messages.as_ref().filter(|messages| messages.rank() == 0) {
+            let mut others = vec![];
             self.compare_clocks(messages);
             self.tell(messages, || Control::TakeSpans);
             self.wait_for_replies(messages, |collected| collected.is_complete);
@@ -93,9 +94,9 @@ impl Engine {
                 let clock = Clock { first: collected.first.unwrap_or(last), last };
                 clocks.push(clock.difference(rank));
                 dropped += collected.spans.dropped;
-                let aligned = collected.spans.spans.into_iter().map(|span| clock.align(span));
-                spans = self.merge(spans, aligned);
+                others.extend(collected.spans.spans.into_iter().map(|span| clock.align(span)));
             }
+            spans = self.merge(spans, others);
         }
         spans.sort_by_key(|span| (span.begin_ns, span.step, span.task));
         (spans, dropped, clocks)
@@ -115,9 +116,9 @@ impl Engine {
         own
     }
 
-    /// Merges the spans of another rank. A message has a span on both of its ranks: it takes from the later start, as the
+    /// Merges the spans of other ranks. A message has a span on both of its ranks: it takes from the later start, as the
     /// receiver is ready early, to the later end.
-    fn merge(&self, mut spans: Vec<Span>, others: impl Iterator<Item = Span>) -> Vec<Span> {
+    fn merge(&self, mut spans: Vec<Span>, others: Vec<Span>) -> Vec<Span> {
         let is_transfer = |span: &Span| matches!(self.program.plan().steps[span.step].action, Action::Transfer { .. });
         let places = spans.iter().enumerate().filter(|(_, span)| is_transfer(span));
         let mut transfers: BTreeMap<(u64, usize), usize> =
