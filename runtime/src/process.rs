@@ -12,7 +12,7 @@ pub(crate) struct Peer {
     pub(crate) can_be_ended: bool,
 }
 
-/// Process of a rank. The time of its start tells it from later processes with the same number.
+/// Process of a rank. The time of its start distinguishes it from later processes with the same number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Process {
     number: u32,

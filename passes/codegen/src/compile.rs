@@ -73,7 +73,7 @@ pub(crate) fn compile(
     Ok(slow)
 }
 
-/// What the programs of a bundle have in common.
+/// Parts of descriptions that the programs of a bundle share.
 struct Shared {
     code: Executables,
     files: Vec<File>,

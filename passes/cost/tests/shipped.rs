@@ -41,7 +41,7 @@ fn the_model_of_cpus_is_fresh() {
     );
 }
 
-/// What cannot be counted would be left out of fits and of their validation.
+/// Tasks that cannot be counted would be left out of fits and of their validation.
 #[test]
 fn the_work_of_measured_tasks_is_known() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test/profiles");

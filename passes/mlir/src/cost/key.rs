@@ -107,7 +107,7 @@ fn types_of<'m>(task: Operation<'m>) -> Option<Vec<MemberTypes>> {
         let operands =
             operands.map(|operand| if operand.is_none() { Some(None) } else { operand_type(operand).map(Some) });
         let operands: Vec<Option<OperandType>> = operands.collect::<Option<_>>()?;
-        // What is computed from constants, such as transposed weights, has no batch dimension.
+        // Values that are computed from constants, such as transposed weights, have no batch dimension.
         let has_batch = operands.iter().flatten().any(|operand| operand.ty.has_batch);
         let results = member.results().into_iter().filter(|result| !result.is_none());
         let result_type = |result: Value<'m>| {

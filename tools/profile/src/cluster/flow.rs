@@ -244,7 +244,7 @@ impl<'c> Receiver<'c> {
         if let Some((bytes, _)) = message.test()? {
             let is_last = bytes.first() == Some(&LAST);
             let Self { communicator, from, tags, .. } = *self;
-            // The operation of the next message is started before it is asked for.
+            // The operation of the next message is started before it is requested.
             self.message = if is_last { None } else { Some(Message::receive(communicator, from, tags.data, bytes)?) };
             self.acknowledgment = Some(Message::send(communicator, from, tags.acknowledgment, vec![0])?);
             has_progressed = true;
